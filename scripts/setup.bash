@@ -89,14 +89,14 @@ need_testbed() {
 	need_packages qemu-system-x86 xz-utils zstd debian-archive-keyring
 }
 
-# build_pair C GO FOLDER: builds the C program and the Go program in these folders of scripts/sidebyside into FOLDER.
+# build_pair C GO FOLDER: builds the C program of scripts/sidebyside and the Go program in these folders into FOLDER.
 build_pair() {
 	local flags libraries
 	read -ra flags <<<"$CGO_CFLAGS $(pkg-config --cflags goudat)"
 	read -ra libraries <<<"$(pkg-config --libs goudat)"
 	"${CC:-gcc}" "${flags[@]}" -std=gnu11 -O2 -Wall -Wextra -Werror scripts/sidebyside/{cprogram,"$1"}/*.c "${libraries[@]}" \
 		-o "$3/$1" || stop "$1 does not build, see above"
-	go build -buildvcs=false -o "$3/$2" "./scripts/sidebyside/$2" || stop "$2 does not build, see above"
+	go build -buildvcs=false -o "$3/${2##*/}" "./$2" || stop "$2 does not build, see above"
 }
 
 is_installed() {

@@ -53,12 +53,14 @@ mkdir "$root/dev" "$root/sys"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
 cp "$folder/pingpong" "$root"
-mkfifo "$root.ready"
 exchange() {
-	PINGPONG_READY_FD=3 chroot "$root" /pingpong -provider "$1" -server 3>"$root.ready" &
-	cat "$root.ready"
+	exec 3< <(chroot "$root" /pingpong -provider "$1" -server)
+	server=$!
+	read -r listening <&3
+	echo "$listening"
 	chroot "$root" /pingpong -provider "$1" -connect "$UDAT_TEST_ADDR"
-	wait $!
+	cat <&3
+	wait "$server"
 	echo "exchanged over $1"
 }
 config=$DAT_OVERRIDE

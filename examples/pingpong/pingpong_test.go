@@ -1,18 +1,15 @@
 package main
 
 import (
-	"errors"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// childVariable makes the processes that runBoth starts in a test behave as pingpong.
+// childVariable makes the processes that a test starts behave as pingpong.
 const childVariable = "PINGPONG_TEST_CHILD"
 
 func TestMain(m *testing.M) {
@@ -20,107 +17,47 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	udattest.Patience = 2 * time.Minute // for whole runs of several processes on a busy machine
 	udattest.Main(m)
 }
 
-func TestBothProcesses(t *testing.T) {
-	for _, provider := range udattest.Names(t) {
-		for mode, graceful := range map[string]bool{"graceful": true, "abrupt": false} {
-			t.Run(provider+"/"+mode, func(t *testing.T) {
-				t.Setenv(childVariable, "1")
-				s := settings{provider: provider, qual: udattest.ConnQual(), sizes: []int{0, 1, 5000}, count: 3, graceful: graceful, timeout: udattest.Patience}
-				if err := runBoth(udattest.Context(t), s); err != nil {
-					t.Error(err)
-				}
-			})
-		}
+// Runs end with their exit codes, and say what they have done, or why they did not.
+func TestRuns(t *testing.T) {
+	t.Setenv(childVariable, "1")
+	type run struct {
+		args string
+		code int
+		says string
 	}
-}
-
-// A client without a server fails, and says so.
-func TestNoServer(t *testing.T) {
+	runs := []run{{"-count 0", 2, "-count"}, {"-sizes x", 2, "-sizes"}, {"-disconnect soon", 2, "-disconnect"}, {"-timeout -1s", 2, "-timeout"},
+		{"-server -connect x", 2, "exclude"}, {"word", 2, "word"}, {"-none", 2, "-none"}, {"-provider none -server", 1, "none"}}
 	for _, provider := range udattest.Names(t) {
-		s := settings{provider: provider, qual: udattest.ConnQual(), sizes: []int{1}, count: 1, timeout: udattest.Patience}
-		address, err := ownAddress(provider)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = dial(udattest.Context(t), s, address)
-		for _, text := range []string{"start the server first", "DAT_CONNECTION_EVENT_NON_PEER_REJECTED"} {
-			if err == nil || !strings.Contains(err.Error(), text) {
-				t.Errorf("got %v, want it to say %s", err, text)
+		address := udattest.Address(t, udattest.Open(t, provider)).String()
+		use := "-provider " + provider + " "
+		runs = append(runs, run{use + "-count 3 -verbose", 0, "every byte was right"}, run{use + "-connect " + address + " -qual 7470", 1, "start the server first"},
+			run{use + "-count 1000000 -timeout 2s", 1, "took longer than -timeout"}, run{use + "-sizes 100000,100001,100002,100003,100004,100005,100006", 1, "private data"})
+	}
+	for _, r := range runs {
+		t.Run(r.args, func(t *testing.T) {
+			cmd := exec.CommandContext(udattest.Context(t), os.Args[0], strings.Fields(r.args)...)
+			output, err := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != r.code || !strings.Contains(string(output), r.says) {
+				t.Errorf("%v, want the code %d and %q in:\n%s", err, r.code, r.says, output)
 			}
-		}
+		})
 	}
 }
 
-// An invalid value is a usage error, like an unknown flag.
-func TestWrongUse(t *testing.T) {
-	for _, args := range [][]string{{"-count", "0"}, {"-sizes", "x"}, {"-disconnect", "soon"}, {"-timeout", "0"}, {"-timeout", "-1s", "-connect", "x"}, {"-server", "-connect", "x"}, {"word"}, {"-none"}} {
-		cmd := exec.Command(os.Args[0], args...)
-		cmd.Env = append(os.Environ(), childVariable+"=1")
-		output, err := cmd.CombinedOutput()
-		if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 2 {
-			t.Errorf("%q: %v, want exit code 2; output: %s", args, err, output)
-		}
-	}
-}
-
-func TestMessageCheck(t *testing.T) {
-	m := message{number: 3, size: 300, from: fromServer}
-	b := make([]byte, m.size)
-	m.write(b)
-	if err := m.check(b); err != nil {
-		t.Error(err)
+func TestVerify(t *testing.T) {
+	b := make([]byte, 300)
+	fill(b, 3)
+	if verify(b, 300, 3) != nil || verify(b, 300, 4) == nil || verify(b, 299, 3) == nil {
+		t.Fatal("the contents pass for others")
 	}
 	for _, i := range []int{0, 150, 299} {
 		b[i]++
-		if m.check(b) == nil {
+		if verify(b, 300, 3) == nil {
 			t.Errorf("a change of byte %d goes unnoticed", i)
 		}
 		b[i]--
-	}
-	for _, other := range []message{{4, 300, fromServer}, {3, 300, fromClient}, {3, 299, fromServer}, {3, 300, written}} {
-		if other.check(b) == nil {
-			t.Errorf("message %v passes for %v", m, other)
-		}
-	}
-}
-
-func TestGreeting(t *testing.T) {
-	s := settings{sizes: []int{0, 70000, maxSize}, count: 12345, graceful: true}
-	b := append(s.greeting(), make([]byte, 20)...) // padded, as by a provider
-	got, err := settings{}.greeted(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(s, got, cmp.AllowUnexported(settings{})); diff != "" {
-		t.Errorf("the greeting arrives changed (-want +got):\n%s", diff)
-	}
-	for n := range len(s.greeting()) {
-		if _, err := (settings{}).greeted(b[:n]); err == nil {
-			t.Errorf("a greeting of %d bytes is accepted", n)
-		}
-	}
-	b[0]++
-	if _, err := (settings{}).greeted(b); err == nil {
-		t.Error("a greeting of somebody else is accepted")
-	}
-}
-
-func TestPercentile(t *testing.T) {
-	var d []time.Duration
-	for i := 100; i > 0; i-- {
-		d = append(d, time.Duration(i)*time.Millisecond)
-	}
-	if p := percentile(d, 50); p != 50*time.Millisecond {
-		t.Errorf("p50 is %v", p)
-	}
-	if p := percentile(d, 99); p != 99*time.Millisecond {
-		t.Errorf("p99 is %v", p)
-	}
-	if p := percentile(d[:1], 99); p != 100*time.Millisecond {
-		t.Errorf("p99 of one is %v", p)
 	}
 }

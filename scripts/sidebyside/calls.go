@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -101,8 +102,7 @@ a peer may write: in C an atomic load, in Go ` + "`" + `PeerByte.Load` + "`" + `
 
 `
 
-const instructionsIntroduction = `
-The instructions of the whole processor, counted in a virtual machine whose clock advances with each instruction
+const instructionsIntroduction = `The instructions of the whole processor, counted in a virtual machine whose clock advances with each instruction
 (` + "`" + `scripts/testbed --accel count` + "`" + `):
 
 `
@@ -111,7 +111,6 @@ func (c *calls) markdown() string {
 	var b strings.Builder
 	m := c.Machine
 	fmt.Fprintf(&b, callsIntroduction, c.Command, m.Processor, m.Kernel, m.Load, m.Stack, m.Go)
-	b.WriteString(image(callsPlot, "The cost of a call by udat: the part of C, the crossing, and the rest"))
 	c.write(&b, "ns", func(o *oneCall) []float64 { return o.Time })
 	b.WriteString(instructionsIntroduction)
 	c.write(&b, "instructions", func(o *oneCall) []float64 { return o.Instructions })
@@ -121,24 +120,25 @@ func (c *calls) markdown() string {
 var ways = []string{"cgo", "udat", "batch"}
 
 // write writes the table of the calls' costs in one unit.
-func (c *calls) write(b *strings.Builder, unit string, valuesOf func(*oneCall) []float64) {
-	fmt.Fprintf(b, "| | C, %s | `cgo` | `udat` | `udat`, many in one crossing |\n|---|---:|---:|---:|---:|\n", unit)
+func (c *calls) write(w io.Writer, unit string, valuesOf func(*oneCall) []float64) {
+	var rows [][]string
 	for i := range c.Costs {
 		base := &c.Costs[i]
 		if base.In != "C" || len(valuesOf(base)) == 0 {
 			continue
 		}
 		inC := summarize(valuesOf(base)).median
-		fmt.Fprintf(b, "| %s, %s | %s |", base.Call, base.Adapter, number(inC))
+		row := []string{base.Call + ", " + base.Adapter, number(inC)}
 		for _, way := range ways {
+			cell := ""
 			if one := c.find(base.Adapter, base.Call, way); one != nil && len(valuesOf(one)) > 0 {
-				fmt.Fprintf(b, " %s |", beyond(summarize(valuesOf(one)).median-inC))
-			} else {
-				b.WriteString(" |")
+				cell = beyond(summarize(valuesOf(one)).median - inC)
 			}
+			row = append(row, cell)
 		}
-		b.WriteString("\n")
+		rows = append(rows, row)
 	}
+	writeTable(w, "lrrrr", []string{"", "C, " + unit, "`cgo`", "`udat`", "`udat`, many in one crossing"}, rows)
 }
 
 // beyond shows a difference with its sign.

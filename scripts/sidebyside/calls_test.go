@@ -29,7 +29,7 @@ func TestCalls(t *testing.T) {
 	c.Command = "scripts/bench --calls --page"
 	text := c.markdown()
 	for _, want := range []string{callsTitle + "\n", "    scripts/bench --calls --page\n", "| C, ns |", "| C, instructions |",
-		"\n| dat_x, one | 101 | +49.5 | -10.0 | |\n"} {
+		"\n| dat_x, one | 101 | +49.5 | -10.0 |  |\n"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the section lacks %q:\n%s", want, text)
 		}

@@ -19,19 +19,16 @@ type curve struct {
 
 type point struct{ x, y float64 }
 
-// lineChart has a logarithmic axis for powers of two, and another axis for the values.
+// lineChart has logarithmic axes.
 type lineChart struct {
 	title, xTitle, yTitle string
 	xLabel                func(x float64) string
-	logY                  bool
 	curves                []curve
 }
 
 const (
 	colorC  = "#4c6a92"
 	colorGo = "#d1762b"
-	// colorMore is what udat adds to a crossing.
-	colorMore = "#8a5aa0"
 
 	chartWidth, chartHeight = 460, 320
 	chartLeft, chartRight   = 62, 14
@@ -78,19 +75,16 @@ func (d *drawing) lineChart(x, y float64, c lineChart) {
 	if len(xs) == 0 {
 		return
 	}
-	ticks := ticksOf(least, most, c.logY)
+	ticks := ticksOf(least, most)
 	low, high := ticks[0], ticks[len(ticks)-1]
-	place := func(v, low, high float64, logarithmic bool) float64 {
-		if logarithmic {
-			v, low, high = math.Log(v), math.Log(low), math.Log(high)
-		}
+	place := func(v, low, high float64) float64 {
 		if high == low {
 			return 0.5
 		}
-		return (v - low) / (high - low)
+		return math.Log(v/low) / math.Log(high/low)
 	}
-	atX := func(v float64) float64 { return left + (right-left)*place(v, xs[0], xs[len(xs)-1], true) }
-	atY := func(v float64) float64 { return bottom - (bottom-top)*place(v, low, high, c.logY) }
+	atX := func(v float64) float64 { return left + (right-left)*place(v, xs[0], xs[len(xs)-1]) }
+	atY := func(v float64) float64 { return bottom - (bottom-top)*place(v, low, high) }
 	for _, tick := range ticks {
 		d.line(left, atY(tick), right, atY(tick), "#ddd")
 		d.text(left-6, atY(tick)+4, "end", "", number(tick))
@@ -150,93 +144,16 @@ func (c lineChart) bounds() (xs []float64, least, most float64) {
 }
 
 // ticksOf returns round numbers. The first is at most least, and the last is at least most.
-func ticksOf(least, most float64, logarithmic bool) (ticks []float64) {
-	if logarithmic && least > 0 {
-		for tick := math.Pow(10, math.Floor(math.Log10(least))); ; {
-			for _, factor := range []float64{1, 2, 5} {
-				ticks = append(ticks, factor*tick)
-				if len(ticks) > 1 && ticks[1] <= least {
-					ticks = ticks[1:]
-				}
-				if factor*tick >= most && len(ticks) > 1 {
-					return ticks
-				}
+func ticksOf(least, most float64) (ticks []float64) {
+	for tick := math.Pow(10, math.Floor(math.Log10(least))); ; tick *= 10 {
+		for _, factor := range []float64{1, 2, 5} {
+			ticks = append(ticks, factor*tick)
+			if len(ticks) > 1 && ticks[1] <= least {
+				ticks = ticks[1:]
 			}
-			tick *= 10
+			if factor*tick >= most && len(ticks) > 1 {
+				return ticks
+			}
 		}
 	}
-	step := math.Pow(10, math.Floor(math.Log10(max(most, 1e-9))))
-	for most/step < 4 {
-		step /= 2
-	}
-	for tick := 0.0; ; tick += step {
-		ticks = append(ticks, tick)
-		if tick >= most && len(ticks) > 1 {
-			return ticks
-		}
-	}
-}
-
-// bar is a line of a bar chart: parts in a row.
-type bar struct {
-	name  string
-	parts []float64
-}
-
-// barChart has a bar for each name. The parts of all bars have the same colors, in the same order.
-type barChart struct {
-	title, unit string
-	colors      []string
-	parts       []string // what they are
-	bars        []bar
-}
-
-const (
-	barHeight, barGap   = 18, 8
-	barLeft, barsRight  = 250, 70
-	barsTop, barsBottom = 50, 34
-	barsWidth           = 760
-)
-
-func (c barChart) svg() string {
-	d := newDrawing(barsWidth, barsTop+barsBottom+len(c.bars)*(barHeight+barGap))
-	d.text(barGap, 18, "start", bold, c.title)
-	legend := float64(barGap)
-	for i, name := range c.parts {
-		d.rectangle(legend, 28, 12, 12, c.colors[i])
-		d.text(legend+17, 38, "start", `font-size="11"`, name)
-		legend += 40 + 6.2*float64(len([]rune(name)))
-	}
-	most := 0.0
-	for _, b := range c.bars {
-		most = max(most, sum(b.parts))
-	}
-	if most == 0 {
-		return d.String()
-	}
-	ticks := ticksOf(0, most, false)
-	scale := float64(barsWidth-barLeft-barsRight) / ticks[len(ticks)-1]
-	bottom := float64(d.height - barsBottom)
-	for _, tick := range ticks {
-		d.line(barLeft+tick*scale, barsTop-4, barLeft+tick*scale, bottom, "#ddd")
-		d.text(barLeft+tick*scale, bottom+16, "middle", `font-size="10"`, number(tick))
-	}
-	for i, b := range c.bars {
-		y := float64(barsTop + i*(barHeight+barGap))
-		d.text(barLeft-8, y+13, "end", "", b.name)
-		x := float64(barLeft)
-		for part, value := range b.parts {
-			d.rectangle(x, y, value*scale, barHeight, c.colors[part])
-			x += value * scale
-		}
-		d.text(x+6, y+13, "start", "", number(sum(b.parts))+" "+c.unit)
-	}
-	return d.String()
-}
-
-func sum(values []float64) (total float64) {
-	for _, v := range values {
-		total += v
-	}
-	return total
 }

@@ -103,7 +103,12 @@ func run(args []string) error {
 			r.write(*file)
 		})
 	}
-	printTable(os.Stdout, r)
+	fmt.Println()
+	r.writeTables(os.Stdout)
+	r.writeReferences(os.Stdout)
+	if r.Scale != nil {
+		r.Scale.writeTables(os.Stdout)
+	}
 	return r.write(*file)
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -88,7 +89,7 @@ wait until a program that polls has used up its clock tick of 10 ms.
 
 const explanation = `## What is measured
 
-Both twins, [scripts/sidebyside/ctwin](../../scripts/sidebyside/ctwin) and [scripts/sidebyside/gotwin](../../scripts/sidebyside/gotwin),
+Both twins, [scripts/sidebyside/ctwin](../../scripts/sidebyside/ctwin) and [examples/interop/udatperf](../../examples/interop/udatperf),
 are two processes each, a server and a client. Both twins make the same calls in the same order. The Go twin uses
 package ` + "`" + `udat` + "`" + ` as any program can: ` + "`" + `PostBatch` + "`" + `, ` + "`" + `Poll` + "`" + ` and ` + "`" + `SpinPoll` + "`" + ` do many operations in one crossing into C. While one
 twin works, the other waits for its turn and uses no processor. Client and server are each pinned to one processor. The
@@ -141,23 +142,20 @@ func (r report) markdown() string {
 }
 
 // writeTables writes a table for each adapter.
-func (r report) writeTables(b *strings.Builder) {
-	adapter := ""
-	for _, result := range r.Results {
-		if result.Bytes != 0 {
-			continue
-		}
-		if result.Adapter != adapter {
-			if adapter != "" {
-				b.WriteString("\n")
+func (r report) writeTables(w io.Writer) {
+	for _, group := range groups(r.Results, func(r result) string { return r.Adapter }) {
+		var rows [][]string
+		for _, result := range group.list {
+			if result.Bytes != 0 {
+				continue // of a plot
 			}
-			adapter = result.Adapter
-			fmt.Fprintf(b, "## %s\n\n| | C | Go | unit | Go/C | goal | |\n|---|---:|---:|---|---:|---|---|\n", adapter)
+			ratio := result.ratio()
+			rows = append(rows, []string{result.Measurement, spread(summarize(result.C)), spread(summarize(result.Go)), result.Unit,
+				fmt.Sprintf("**%.3f** (%.3f to %.3f)", ratio.median, ratio.low, ratio.high), goalText(result), verdict(result)})
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | **%.3f** (%.3f to %.3f) | %s | %s |\n", result.Measurement, spread(summarize(result.C)),
-			spread(summarize(result.Go)), result.Unit, result.ratio().median, result.ratio().low, result.ratio().high, goalText(result), verdict(result))
+		fmt.Fprintf(w, "## %s\n\n", group.title)
+		writeTable(w, "lrrlrll", []string{"", "C", "Go", "unit", "Go/C", "goal", ""}, rows)
 	}
-	b.WriteString("\n")
 }
 
 // reasons are those that hold on any machine.
@@ -218,18 +216,14 @@ func writeReasons(b *strings.Builder, list []reason, results []result) {
 	}
 }
 
-func (r report) writeReferences(b *strings.Builder) {
+func (r report) writeReferences(w io.Writer) {
 	if len(r.References) == 0 {
 		return
 	}
-	b.WriteString("## Other programs\n\nMeasured in the same run, on the same device, with programs of other projects:\n\n" +
-		"| | | unit | program |\n|---|---:|---|---|\n")
+	fmt.Fprint(w, "## Other programs\n\nMeasured in the same run, on the same device, with programs of other projects:\n\n")
+	var rows [][]string
 	for _, reference := range r.References {
-		value := "not measured: " + reference.Missing
-		if len(reference.Values) > 0 {
-			value = spread(summarize(reference.Values))
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | `%s` |\n", reference.What, value, reference.Unit, reference.Tool)
+		rows = append(rows, []string{reference.What, reference.text(), reference.Unit, "`" + reference.Tool + "`"})
 	}
-	b.WriteString("\n")
+	writeTable(w, "lrll", []string{"", "", "unit", "program"}, rows)
 }

@@ -13,7 +13,6 @@ import (
 // The files beside the page that it shows.
 const (
 	latencyPlot   = "performance-latency.svg"
-	callsPlot     = "performance-calls.svg"
 	endpointsPlot = "performance-endpoints.svg"
 )
 
@@ -22,9 +21,6 @@ func (r report) writePlots(folder string) error {
 	plots := map[string]string{}
 	if text := r.latencyPlot(); text != "" {
 		plots[latencyPlot] = text
-	}
-	if r.Calls != nil {
-		plots[callsPlot] = r.Calls.plot()
 	}
 	if r.Scale != nil && !r.Scale.empty() {
 		plots[endpointsPlot] = r.Scale.plot()
@@ -65,7 +61,7 @@ func (r report) latencyPlot() string {
 			slices.SortFunc(list, func(a, b point) int { return cmp.Compare(a.x, b.x) })
 		}
 		d.lineChart(float64(i*chartWidth), 0, lineChart{
-			title: "round trip, polling, " + adapter, xTitle: "size of the message", yTitle: "µs, median", xLabel: bytesLabel, logY: true,
+			title: "round trip, polling, " + adapter, xTitle: "size of the message", yTitle: "µs, median", xLabel: bytesLabel,
 			curves: []curve{{name: "C", color: colorC, points: points[0]}, {name: "Go", color: colorGo, dashed: true, points: points[1]}},
 		})
 	}
@@ -84,56 +80,6 @@ func bytesLabel(size float64) string {
 	}
 }
 
-// plot draws a bar for each call: the cost in C, what the crossing adds, and what udat adds. The bar of a call that
-// udat answers without C ends at its own cost.
-func (c *calls) plot() string {
-	chart := barChart{
-		title: "one call by udat, and what of it is C's", unit: "ns",
-		colors: []string{colorC, colorGo, colorMore}, parts: []string{"C", "the crossing", "udat"},
-	}
-	median := func(base *oneCall, way string) (float64, bool) {
-		one := c.find(base.Adapter, base.Call, way)
-		if one == nil || len(one.Time) == 0 {
-			return 0, false
-		}
-		return summarize(one.Time).median, true
-	}
-	for i := range c.Costs {
-		base := &c.Costs[i]
-		if base.In != "C" || len(base.Time) == 0 {
-			continue
-		}
-		inC := summarize(base.Time).median
-		crossed, ok := median(base, "cgo")
-		if !ok {
-			continue
-		}
-		total, ok := median(base, "udat")
-		if !ok {
-			total = crossed
-		}
-		chart.bars = append(chart.bars, bar{shortCall(base), stack(inC, crossed, total)})
-	}
-	return chart.svg()
-}
-
-// stack splits a total into the parts between levels.
-func stack(levels ...float64) (parts []float64) {
-	total := levels[len(levels)-1]
-	reached := 0.0
-	for _, level := range levels {
-		next := max(min(level, total), reached)
-		parts = append(parts, next-reached)
-		reached = next
-	}
-	return parts
-}
-
-func shortCall(o *oneCall) string {
-	provider := strings.TrimPrefix(o.Adapter, "ofa-v2-")
-	return strings.ReplaceAll(o.Call, "dat_", "") + ", " + strings.SplitN(provider, "-", 2)[0]
-}
-
 // plot draws a chart for the memory of an endpoint, and charts for its times, over the number of endpoints, which share
 // their event dispatchers.
 func (s *scale) plot() string {
@@ -146,7 +92,7 @@ func (s *scale) plot() string {
 	d := newDrawing(chartWidth*len(charts), chartHeight)
 	for i, chart := range charts {
 		d.lineChart(float64(i*chartWidth), 0, lineChart{
-			title: chart.title, xTitle: "endpoints of the process", yTitle: chart.unit + ", median", logY: true,
+			title: chart.title, xTitle: "endpoints of the process", yTitle: chart.unit + ", median",
 			xLabel: func(n float64) string { return fmt.Sprint(n) },
 			curves: s.curves(chart.figure, factors[chart.unit]),
 		})

@@ -27,7 +27,7 @@ func (r reference) text() string {
 	if len(r.Values) == 0 {
 		return "not measured: " + r.Missing
 	}
-	return fmt.Sprintf("%s  %s", spread(summarize(r.Values)), r.Tool)
+	return spread(summarize(r.Values))
 }
 
 // tool is a program that runs as its own server and client.

@@ -69,23 +69,21 @@ func (list columns) text(inC, inGo []figures, missing string) string {
 	return strings.Join(parts, "; ")
 }
 
-// write writes a table. Each row begins with its number of endpoints or waiters.
-func (list columns) write(w io.Writer, first ...string) {
-	titles := append([]string{}, first...)
-	for _, c := range list {
-		titles = append(titles, c.title)
+// row begins with the numbers of endpoints or waiters.
+func (list columns) row(inC, inGo []figures, missing string, first ...string) []string {
+	if missing != "" {
+		return append(append(first, "not measured: "+missing), make([]string, len(list)-1)...)
 	}
-	fmt.Fprintf(w, "| %s |\n|%s\n", strings.Join(titles, " | "), strings.Repeat("---:|", len(titles)))
+	return append(first, list.cells(inC, inGo)...)
 }
 
-func (list columns) row(w io.Writer, inC, inGo []figures, missing string, first ...string) {
-	cells := append([]string{}, first...)
-	if missing != "" {
-		cells = append(append(cells, "not measured: "+missing), make([]string, len(list)-1)...)
-	} else {
-		cells = append(cells, list.cells(inC, inGo)...)
+// write writes a table with a heading.
+func (list columns) write(w io.Writer, title string, first []string, rows [][]string) {
+	for _, c := range list {
+		first = append(first, c.title)
 	}
-	fmt.Fprintf(w, "| %s |\n", strings.Join(cells, " | "))
+	fmt.Fprintf(w, "### %s\n\n", title)
+	writeTable(w, strings.Repeat("r", len(first)), first, rows)
 }
 
 const scaleTitle = "## Many endpoints and many waiters"
@@ -130,48 +128,52 @@ func (s *scale) markdown() string {
 	if !s.empty() {
 		b.WriteString(image(endpointsPlot, "Memory and time of an endpoint over the number of endpoints, in C and in Go"))
 	}
-	title := ""
-	for _, r := range s.sortedCrowds() {
-		how := "shared by all"
-		if r.Own {
-			how = "of their own"
-		}
-		if now := fmt.Sprintf("### %s, event dispatchers %s", r.Adapter, how); now != title {
-			title = now
-			fmt.Fprintf(&b, "%s%s\n\n", emptyLineUnlessFirst(&b), title)
-			crowdColumns.write(&b, "endpoints")
-		}
-		crowdColumns.row(&b, r.C, r.Go, r.Missing, fmt.Sprint(r.Count))
-	}
-	for _, r := range s.Waiters {
-		if now := fmt.Sprintf("### %s, waiting", r.Adapter); now != title {
-			title = now
-			fmt.Fprintf(&b, "%s%s\n\n", emptyLineUnlessFirst(&b), title)
-			waiterColumns.write(&b, "waiters", "event dispatchers")
-		}
-		waiterColumns.row(&b, r.C, r.Go, r.Missing, fmt.Sprint(r.Count), fmt.Sprint(r.EVDs))
-	}
-	fmt.Fprintf(&b, "\n"+scaleExplanation, s.Descriptors)
+	s.writeTables(&b)
+	fmt.Fprintf(&b, scaleExplanation, s.Descriptors)
 	return b.String()
+}
+
+// writeTables writes a table for each adapter and each kind of event dispatchers.
+func (s *scale) writeTables(w io.Writer) {
+	for _, group := range groups(s.sortedCrowds(), func(r crowdResult) string {
+		return r.Adapter + ", event dispatchers " + map[bool]string{false: "shared by all", true: "of their own"}[r.Own]
+	}) {
+		var rows [][]string
+		for _, r := range group.list {
+			rows = append(rows, crowdColumns.row(r.C, r.Go, r.Missing, fmt.Sprint(r.Count)))
+		}
+		crowdColumns.write(w, group.title, []string{"endpoints"}, rows)
+	}
+	for _, group := range groups(s.Waiters, func(r waiterResult) string { return r.Adapter + ", waiting" }) {
+		var rows [][]string
+		for _, r := range group.list {
+			rows = append(rows, waiterColumns.row(r.C, r.Go, r.Missing, fmt.Sprint(r.Count), fmt.Sprint(r.EVDs)))
+		}
+		waiterColumns.write(w, group.title, []string{"waiters", "event dispatchers"}, rows)
+	}
+}
+
+// group is a part of a list whose elements have the same title.
+type group[T any] struct {
+	title string
+	list  []T
+}
+
+func groups[T any](list []T, title func(T) string) (found []group[T]) {
+	for _, element := range list {
+		i := slices.IndexFunc(found, func(g group[T]) bool { return g.title == title(element) })
+		if i < 0 {
+			i = len(found)
+			found = append(found, group[T]{title: title(element)})
+		}
+		found[i].list = append(found[i].list, element)
+	}
+	return found
 }
 
 // sortedCrowds sorts the results by adapter.
 func (s *scale) sortedCrowds() []crowdResult {
 	return slices.SortedStableFunc(slices.Values(s.Crowds), func(a, b crowdResult) int {
-		if a.Own != b.Own && a.Adapter == b.Adapter {
-			if b.Own {
-				return -1
-			}
-			return 1
-		}
 		return strings.Compare(a.Adapter, b.Adapter)
 	})
-}
-
-// emptyLineUnlessFirst returns what goes before a heading that follows a table.
-func emptyLineUnlessFirst(b *strings.Builder) string {
-	if strings.HasSuffix(b.String(), "\n\n") {
-		return ""
-	}
-	return "\n"
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // line is a result in one line.
@@ -62,34 +63,12 @@ func verdict(r result) string {
 	return "missed by less than 0.1 %"
 }
 
-// printTable writes all results for a terminal.
-func printTable(w io.Writer, r report) {
-	adapter := ""
-	for _, result := range r.Results {
-		if result.Bytes != 0 {
-			continue
-		}
-		if result.Adapter != adapter {
-			adapter = result.Adapter
-			fmt.Fprintf(w, "\n%s, median of %d rounds (and quartiles)\n", adapter, r.Rounds)
-			fmt.Fprintf(w, "%-30s %-10s %28s %28s   %-24s %-14s %s\n", "", "", "C", "Go", "Go/C", "goal", "")
-		}
-		fmt.Fprintf(w, "%-30s %-10s %28s %28s   %-24s %-14s %s\n", result.Measurement, result.Unit, spread(summarize(result.C)),
-			spread(summarize(result.Go)), ratioText(result.ratio()), goalText(result), verdict(result))
+// writeTable writes a table in Markdown. Of each column, align has l, or r for numbers.
+func writeTable(w io.Writer, align string, titles []string, rows [][]string) {
+	rule := strings.NewReplacer("l", "|---", "r", "|---:").Replace(align)
+	fmt.Fprintf(w, "| %s |\n%s|\n", strings.Join(titles, " | "), rule)
+	for _, row := range rows {
+		fmt.Fprintf(w, "| %s |\n", strings.Join(row, " | "))
 	}
-	if len(r.References) > 0 {
-		fmt.Fprintf(w, "\n%-30s %-10s\n", "beside them", "")
-	}
-	for _, reference := range r.References {
-		fmt.Fprintf(w, "%-30s %-10s %s\n", reference.What, reference.Unit, reference.text())
-	}
-	if r.Scale != nil {
-		fmt.Fprintf(w, "\nmany endpoints, medians: C / Go\n")
-		for _, c := range r.Scale.sortedCrowds() {
-			fmt.Fprintf(w, "%s, %s\n", c.Adapter, c.line())
-		}
-		for _, c := range r.Scale.Waiters {
-			fmt.Fprintf(w, "%s, %s\n", c.Adapter, c.line())
-		}
-	}
+	fmt.Fprintln(w)
 }

@@ -159,9 +159,8 @@ func ConnectPair(t testing.TB, listener *Listener, active, passive *Endpoint) {
 		t.Fatal(err)
 	}
 	request := Expect(t, listener.Requests, udat.EventConnectionRequest)
-	if err := request.CR().Accept(passive.EP, nil); err != nil {
+	if err := request.CR().AcceptAndWait(Context(t), passive.EP, nil); err != nil {
 		t.Fatal(err)
 	}
 	Expect(t, active.Connect, udat.EventConnectionEstablished)
-	Expect(t, passive.Connect, udat.EventConnectionEstablished)
 }

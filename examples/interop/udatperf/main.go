@@ -1,19 +1,18 @@
-// Udatperf measures latency and bandwidth of sends, RDMA writes, RDMA reads and
-// atomic operations over message sizes, between two processes. See README.md.
+// Udatperf measures messages, RDMA writes and reads, and connections, between two processes. It is also the Go twin of
+// scripts/sidebyside/ctwin: scripts/bench has both do the same work, and compares them. See README.md.
 package main
 
 import (
-	"cmp"
-	"context"
+	"bufio"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
+	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
@@ -21,207 +20,196 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-// settings say what to measure, and how.
-type settings struct {
-	adapter    string
-	qual       udat.ConnQual
-	operations []operation // empty: all that the adapter has
-	measures   []measure
-	sizes      []int // bytes
-	count      int
-	warmup     int
-	window     int
-	wait       bool
-	timeout    time.Duration // of the measurements on one adapter
-}
-
-func (s settings) shape() shape {
-	return shape{largest: max(slices.Max(s.sizes), atomicSize), window: s.window, wait: s.wait}
-}
-
 func main() {
-	if err := run(os.Args[1:], os.Stdout, os.Stderr); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return
-		}
-		fmt.Fprintln(os.Stderr, "udatperf:", oneLine(err))
-		if wrong := new(usageError); errors.As(err, &wrong) {
-			os.Exit(2)
-		}
+	var err error
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-") {
+		err = obeyOrders(os.Args[1:], os.Stdin, os.Stdout)
+	} else {
+		err = run()
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "udatperf:", err)
 		os.Exit(1)
 	}
 }
 
-// usageError is an invalid flag or value.
-type usageError struct{ error }
-
-func (e *usageError) Unwrap() error { return e.error }
-
-func usage(format string, values ...any) error { return &usageError{fmt.Errorf(format, values...)} }
-
-// oneLine returns the text of an error, which has several lines if it joins several errors.
-func oneLine(err error) string {
-	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+// settings are the orders that a user can give.
+type settings struct {
+	operations []string
+	how        string
+	sizes      []int // bytes
+	count      int
+	window     int
+	qual       udat.ConnQual
+	serverBy   []string // the command of the server
 }
 
-// errInterrupted ends a run at Ctrl-C.
-var errInterrupted = errors.New("interrupted")
+var operations = []string{"send", "write", "read", "connect"}
 
-func run(args []string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("udatperf", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the caller reports the error
-	adapterList := flags.String("provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters to measure on, separated by commas; default: $UDAT_TEST_IA, else all of the registry that open")
-	operations := flags.String("op", "", fmt.Sprintf("`operations` to measure, separated by commas, of %s; default: all that the adapter's device has", strings.Join(operationNames, ", ")))
-	measures := flags.String("measure", strings.Join(measureNames, ","), "latency, bandwidth or both")
-	sizes := flags.String("sizes", "8,64,512,4096,32768", fmt.Sprintf("message sizes in `bytes`, separated by commas, each 1 to %d", maxSize))
+func run() error {
 	var s settings
-	flags.IntVar(&s.count, "count", 1000, "operations to measure for each size")
-	flags.IntVar(&s.warmup, "warmup", 100, "operations before those")
-	flags.IntVar(&s.window, "window", 64, "outstanding operations when bandwidth is measured")
-	flags.BoolVar(&s.wait, "wait", false, "wait for completions instead of polling")
-	format := flags.String("format", "table", "table, json or csv")
-	picture := flags.String("svg", "", "draw the curves to this `file`")
-	qual := flags.Uint("qual", 7472, "connection qualifier that the server listens on")
-	flags.DurationVar(&s.timeout, "timeout", 10*time.Minute, "time limit for the measurements on one adapter")
-	server := flags.Bool("server", false, "be the server, for one client on another host")
-	connect := flags.String("connect", "", "be the client of the server on `host`")
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(stderr, "Usage of udatperf:")
-			flags.SetOutput(stderr)
-			flags.PrintDefaults()
+	names := flag.String("provider", os.Getenv("UDAT_TEST_IA"), "`names` of the adapters, separated by commas; default: $UDAT_TEST_IA, else all of the registry that open")
+	list := flag.String("op", strings.Join(operations, ","), "`operations` to measure, separated by commas")
+	sizes := flag.String("sizes", "8,64,512,4096,32768", fmt.Sprintf("message sizes in `bytes`, separated by commas, each 1 to %d", mostBytes))
+	flag.StringVar(&s.how, "how", "poll", "poll, wait or sleep for completions of messages")
+	flag.IntVar(&s.count, "count", 1000, "operations to measure for each size")
+	flag.IntVar(&s.window, "window", 16, "outstanding operations when bandwidth is measured")
+	qual := flag.Uint("qual", 7472, "connection qualifier of the server")
+	timeout := flag.Duration("timeout", 10*time.Minute, "time limit")
+	serverBy := flag.String("server-by", os.Args[0], "`command` that runs this program, or the twin in C, as the server, such as \"ssh server.example udatperf\"")
+	flag.Parse()
+	s.operations, s.qual, s.serverBy = strings.Split(*list, ","), udat.ConnQual(*qual), strings.Fields(*serverBy)
+	var err error
+	s.sizes, err = messagesizes.Parse(*sizes, 1, mostBytes, 64)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("-sizes: %w", err)
+	case !slices.Contains([]string{"poll", "wait", "sleep"}, s.how):
+		err = errors.New("-how must be poll, wait or sleep")
+	case s.count < 1 || s.window < 1 || s.window > mostRequests || *timeout <= 0:
+		err = fmt.Errorf("-count and -timeout must be more than 0, and -window 1 to %d", mostRequests)
+	case slices.ContainsFunc(s.operations, func(o string) bool { return !slices.Contains(operations, o) }):
+		err = fmt.Errorf("-op must be of %s", strings.Join(operations, ", "))
+	case flag.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", flag.Arg(0))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "udatperf:", err)
+		os.Exit(2)
+	}
+	time.AfterFunc(*timeout, func() {
+		fmt.Fprintln(os.Stderr, "udatperf: it took longer than -timeout")
+		os.Exit(1)
+	})
+	adapters, err := adapter.Names(*names)
+	for i := 0; err == nil && i < len(adapters); i++ {
+		err = s.measure(adapters[i], os.Stdout)
+	}
+	return err
+}
+
+// measure is the client on an adapter. The server is another process, which takes the same orders, and ends with this one.
+func (s settings) measure(name string, out io.Writer) error {
+	server := exec.Command(s.serverBy[0], append(s.serverBy[1:len(s.serverBy):len(s.serverBy)], "server", name, strconv.Itoa(int(s.qual)))...)
+	server.Stderr = os.Stderr
+	orders, err := server.StdinPipe()
+	if err != nil {
+		return err
+	}
+	output, err := server.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := server.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(output)
+	expect := func(word string) (string, error) {
+		lines.Scan()
+		rest, found := strings.CutPrefix(lines.Text(), word)
+		if !found {
+			return "", fmt.Errorf("the server said %q instead of %q", lines.Text(), word)
+		}
+		return strings.TrimSpace(rest), nil
+	}
+	err = s.client(name, expect, orders, out)
+	if err != nil {
+		_ = server.Process.Kill()
+	}
+	orders.Close()
+	if ended := server.Wait(); err == nil && ended != nil {
+		err = fmt.Errorf("the server: %w", ended)
+	}
+	return err
+}
+
+func (s settings) client(name string, expect func(string) (string, error), orders, out io.Writer) error {
+	address, err := expect("listening")
+	if err != nil {
+		return err
+	}
+	n, err := meet([]string{"client", name, address, strconv.Itoa(int(s.qual))}, nil)
+	if err != nil {
+		return err
+	}
+	if _, err := expect("connected"); err != nil {
+		return err
+	}
+	attr, _, err := n.ia.Query()
+	if err != nil {
+		return err
+	}
+	iwarp, err := adapter.IWARP(attr.AdapterName)
+	if err != nil {
+		return err
+	}
+	for _, b := range s.benchmarks(n, iwarp) {
+		fmt.Fprintln(orders, b.order.line())
+		if _, err := expect("ready"); err != nil {
 			return err
 		}
-		return &usageError{err}
-	}
-	s.qual = udat.ConnQual(*qual)
-	var err, err2, err3 error
-	if *operations != "" {
-		s.operations, err = parseList[operation]("-op", *operations)
-	}
-	s.measures, err2 = parseList[measure]("-measure", *measures)
-	if s.sizes, err3 = messagesizes.Parse(*sizes, 1, maxSize, maxSizes); err3 != nil {
-		err3 = fmt.Errorf("-sizes: %w", err3)
-	}
-	switch err := cmp.Or(err, err2, err3); {
-	case err != nil:
-		return &usageError{err}
-	case flags.NArg() > 0:
-		return usage("unexpected argument %q", flags.Arg(0))
-	case *server && *connect != "":
-		return usage("-server and -connect exclude each other")
-	case s.count < 1 || s.count > maxCount:
-		return usage("-count must be 1 to %d", maxCount)
-	case s.warmup < 0 || s.warmup > maxCount:
-		return usage("-warmup must be 0 to %d", maxCount)
-	case s.window < 1 || s.window > maxWindow:
-		return usage("-window must be 1 to %d", maxWindow)
-	case s.timeout <= 0:
-		return usage("-timeout must be more than 0")
-	}
-	report, err := newReporter(*format, stdout)
-	if err != nil {
-		return &usageError{err}
-	}
-	if *picture != "" && !*server {
-		if err := checkPicture(*picture); err != nil {
-			return fmt.Errorf("-svg: %w", err)
-		}
-	}
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	names, err := adapter.Names(*adapterList)
-	if err != nil {
-		return err
-	}
-	if *server {
-		s.adapter = names[0]
-		return reason(ctx, serve(ctx, s, func(address string) { announce(stderr, s, address) }))
-	}
-	if *connect != "" {
-		names = names[:1]
-	}
-	var all []result
-	add := func(r result) error {
-		all = append(all, r)
-		return report.add(r)
-	}
-	for _, s.adapter = range names {
-		err = within(ctx, s.timeout, func(ctx context.Context) error {
-			if *connect != "" {
-				return measureAll(ctx, s, *connect, newProgress(stderr), add)
-			}
-			return runBoth(ctx, s, newProgress(stderr), add)
-		})
+		value, err := n.measure(b.order)
 		if err != nil {
-			break
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		if _, err := expect("result"); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "Benchmark%s/ia=%s/bytes=%d \t%d\t%s\n", b.name, name, b.order.bytes, b.order.count, b.text(value))
+	}
+	return n.close()
+}
+
+// benchmark is an order, and how its number is shown: as those of Go's benchmarks, for benchstat and other tools.
+type benchmark struct {
+	name string
+	order
+	text func(value float64) string
+}
+
+func (s settings) benchmarks(n *node, iwarp bool) (list []benchmark) {
+	for _, operation := range s.operations {
+		for _, bytes := range s.sizes {
+			add := func(name, order, how string, count, window int, text func(float64) string) {
+				list = append(list, benchmark{name, newOrder(order, how, bytes, count, window), text})
+			}
+			latency := func(ns float64) string {
+				return fmt.Sprintf("%.0f ns/op\t%.0f p90-ns/op\t%.0f p99-ns/op", ns, n.tail.p90, n.tail.p99)
+			}
+			messages := func(perSecond float64) string {
+				return fmt.Sprintf("%.0f ns/op\t%.2f MB/s", 1e9/perSecond, perSecond*float64(bytes)/1e6)
+			}
+			transfers := func(bytesPerSecond float64) string { return messages(bytesPerSecond / float64(bytes)) }
+			switch operation {
+			case "send":
+				streamed := s.count
+				if iwarp { // there a message that comes before its receive ends the connection
+					streamed = min(streamed, mostReceives)
+				}
+				add("Send/roundtrip", "roundtrip", s.how, s.count, 1, latency)
+				add("Send/stream", "rate", s.how, streamed, s.window, messages)
+			case "write":
+				add("Write/roundtrip", "mailbox", "poll", s.count, 1, latency)
+				add("Write/stream", "write", "poll", s.count, s.window, transfers)
+			case "read":
+				add("Read/single", "read", "poll", s.count, 1, transfers)
+				add("Read/stream", "read", "poll", s.count, s.window, transfers)
+			}
+		}
+		if operation == "connect" {
+			list = append(list, benchmark{"Connect", newOrder("connect", s.how, 0, s.count, 1), func(perSecond float64) string {
+				return fmt.Sprintf("%.0f ns/op", 1e9/perSecond)
+			}})
 		}
 	}
-	err = errors.Join(reason(ctx, err), report.finish())
-	if err == nil && *picture != "" {
-		err = writePicture(*picture, all)
-	}
-	return err
+	return list
 }
 
-// reason reduces an error to one word if it is only the end of the run.
-func reason(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
-	}
-	var left closeError
-	if errors.As(err, &left) {
-		return errors.Join(errInterrupted, left)
-	}
-	return errInterrupted
+func newOrder(name, how string, bytes, count, window int) order {
+	return order{name: name, how: how, bytes: bytes, count: count, window: window, beside: "nothing"}
 }
 
-// within runs f for no longer than limit.
-func within(ctx context.Context, limit time.Duration, f func(context.Context) error) error {
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	err := f(limited)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		err = fmt.Errorf("the run took longer than -timeout %v: %w", limit, err)
-	}
-	return err
-}
-
-// checkPicture checks before the measurements whether the picture can be written. An existing file stays.
-func checkPicture(name string) error {
-	_, gone := os.Stat(name)
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o666)
-	if err != nil {
-		return err
-	}
-	err = file.Close()
-	if gone != nil {
-		err = errors.Join(err, os.Remove(name))
-	}
-	return err
-}
-
-func writePicture(name string, results []result) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(drawSVG(file, results), file.Close())
-}
-
-// parseList reads names that are separated by commas.
-func parseList[T any, P interface {
-	*T
-	UnmarshalText([]byte) error
-}](name, list string) ([]T, error) {
-	var values []T
-	for _, field := range strings.Split(list, ",") {
-		var v T
-		if err := P(&v).UnmarshalText([]byte(strings.TrimSpace(field))); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		values = append(values, v)
-	}
-	return values, nil
+// line is the order as the server reads it.
+func (o order) line() string {
+	return fmt.Sprintf("%s %s %d %d %d %s %d %d", o.name, o.how, o.bytes, o.count, o.window, o.beside, o.idle, o.pause)
 }

@@ -1,150 +1,163 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"net/netip"
 
-	"github.com/goudat/goudat/examples/internal/adapter"
 	"github.com/goudat/goudat/udat"
 )
 
-// node is one side: an adapter, memory, and the two connections.
+const (
+	mostRequests = 64      // outstanding
+	mostReceives = 1024    // enough for a peer that is not scheduled for a while
+	mostBytes    = 1 << 20 // of a message
+	burst        = 32      // receives to post, and completions to take, in one call
+	few          = 8       // operations of an endpoint that only connects
+)
+
+// node is an adapter with what is made on it, and a connection.
 type node struct {
-	ia      *udat.IA
-	pz      *udat.PZ
-	control *control
-	data    *link
-	memory  *udat.LMR // memory to send from, then memory to receive into
-	area    int       // bytes of each half
-	shape   shape
+	ia *udat.IA
+	pz *udat.PZ
+	ep *udat.EP
 
-	provider udat.ProviderAttr
-	iwarp    bool // the device speaks it
+	requestsDone, receivesDone, connections, arrivals *udat.EVD
+
+	psp     *udat.PSP
+	qual    udat.ConnQual
+	address netip.Addr // the server's
+	server  bool
+
+	memory *udat.LMR // mostBytes to send from, and mostBytes to receive into
+	mine   []byte    // what the peer needs to reach it
+	peer   udat.RMRTriplet
+	events []udat.Event
+
+	crowd []*udat.EP // idle connections
+	far   *udat.EP   // connected to the machine that is cut off
+	tail  tail       // of the times that were measured last
+
+	receives [burst]udat.Post // all with the same segment
+	iov      [1]udat.Segment
+	ctx      context.Context
 }
 
-// shape is what both sides must agree on before they connect.
-type shape struct {
-	largest int  // bytes of the largest message
-	window  int  // requests that the client keeps outstanding
-	wait    bool // for events
-}
-
-// openNode opens the adapter. The caller closes the node, also when it fails.
-func openNode(name string) (*node, error) {
-	n := &node{}
-	var err error
-	if n.ia, err = udat.Open(name); err != nil {
-		return n, err
+func openNode(adapter string, qual udat.ConnQual) (n *node, err error) {
+	n = &node{qual: qual, events: make([]udat.Event, burst), ctx: context.Background()}
+	if n.ia, err = udat.Open(adapter); err != nil {
+		return nil, err
 	}
-	var attr udat.IAAttr
-	if attr, n.provider, err = n.ia.Query(); err != nil {
-		return n, err
+	if n.pz, err = udat.CreatePZ(n.ia); err != nil {
+		return nil, err
 	}
-	if n.iwarp, err = adapter.IWARP(attr.AdapterName); err != nil {
-		return n, err
+	if err := n.createEVDs(); err != nil {
+		return nil, err
 	}
-	n.pz, err = udat.CreatePZ(n.ia)
+	if n.memory, err = udat.AllocMemory(n.pz, 2*mostBytes, udat.MemPrivAll); err != nil {
+		return nil, err
+	}
+	mine, err := n.memory.RMRTriplet(0, 2*mostBytes)
+	if err != nil {
+		return nil, err
+	}
+	if n.mine, err = mine.AppendBinary(nil); err != nil {
+		return nil, err
+	}
+	n.ep, err = n.createEndpoint(mostRequests, mostReceives)
 	return n, err
 }
 
-// equip makes the memory and two unconnected endpoints.
-func (n *node) equip(s shape) error {
-	n.shape = s
-	// Atomic operations need aligned memory for each old value.
-	const page = 4096
-	n.area = (max(s.largest, atomicSize*s.window) + page - 1) / page * page
-	var err error
-	privileges := udat.MemPrivAll
-	if slices.ContainsFunc(n.operations(), operation.atomic) {
-		privileges |= udat.MemPrivIBRemoteAtomic
-	}
-	if n.memory, err = udat.AllocMemory(n.pz, 2*n.area, privileges); err != nil {
+// createEVDs makes the event dispatchers of endpoints.
+func (n *node) createEVDs() (err error) {
+	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, nil, udat.EVDDTO); err != nil {
 		return err
 	}
-	if n.control, err = newControl(n.ia, n.pz); err != nil {
+	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, nil, udat.EVDDTO); err != nil {
 		return err
 	}
-	// With twice as many receives, the sender never waits for one.
-	n.data, err = newLink(n.ia, n.pz, s.window, windowsAhead*s.window, s.wait)
+	n.connections, err = udat.CreateEVD(n.ia, 256, nil, udat.EVDConnection)
 	return err
 }
 
-// operations returns the operations of the adapter's device.
-func (n *node) operations() []operation {
-	all := []operation{opSend, opWrite, opRead}
-	for op, dto := range map[operation]udat.DTO{opFetchAdd: udat.DTOIBFetchAdd, opCmpSwap: udat.DTOIBCmpSwap} {
-		if n.provider.Supports(dto) {
-			all = append(all, op)
-		}
+func (n *node) freeEVDs() error {
+	return errors.Join(n.requestsDone.Free(), n.receivesDone.Free(), n.connections.Free())
+}
+
+func (n *node) createEndpoint(requests, receives int) (*udat.EP, error) {
+	return udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections,
+		&udat.EPAttr{MaxRequestDTOs: requests, MaxRecvDTOs: receives})
+}
+
+// serve listens, and accepts the one client.
+func (n *node) serve(out io.Writer) error {
+	if err := n.listen(out); err != nil {
+		return err
 	}
-	slices.Sort(all)
-	return all
+	return n.accept()
 }
 
-func (n *node) source(size int) []byte { return n.memory.Bytes()[:size] }
-func (n *node) target(size int) []byte { return n.memory.Bytes()[n.area:][:size] }
-
-func (n *node) sourceSegment(size int) (udat.Segment, error) { return n.memory.Segment(0, size) }
-func (n *node) targetSegment(size int) (udat.Segment, error) { return n.memory.Segment(n.area, size) }
-
-// halfRoundTrip reports whether a latency is half the time until the peer's answer. Otherwise it is the time until the
-// completion. A peer that waits for events gets none for an RDMA write.
-func (s step) halfRoundTrip(wait bool) bool {
-	return s.Measure == measureLatency && (s.Operation == opSend || s.Operation == opWrite && !wait)
-}
-
-// lay fills the source and clears the target.
-func (n *node) lay(s step, server bool) {
-	contents{s, server}.write(n.source(s.Size))
-	clear(n.target(s.Size))
-}
-
-// arrived checks the data in this side's target.
-func (n *node) arrived(s step, server bool) error {
-	switch {
-	case s.Operation == opRead && server, s.Operation.atomic() && !server:
-		return nil
-	case s.Operation == opRead, server && !s.Operation.atomic(), s.halfRoundTrip(n.shape.wait):
-		last := -1
-		if s.Operation == opWrite && s.halfRoundTrip(n.shape.wait) {
-			last = int(byte(s.total()))
-		}
-		return contents{s, !server}.check(n.target(s.Size), last)
-	case s.Operation.atomic():
-		if got := loadCounter(n.target(atomicSize)); got != uint64(s.total()) {
-			return fmt.Errorf("%v: the counter is %d after %d operations", s, got, s.total())
-		}
+func (n *node) accept() error {
+	request, err := n.arrival()
+	if err != nil {
+		return err
 	}
+	param, err := request.Query()
+	if err != nil {
+		return err
+	}
+	if err := request.AcceptAndWait(n.ctx, n.ep, n.mine); err != nil {
+		return err
+	}
+	return n.readPeer(param.PrivateData)
+}
+
+func (n *node) listen(out io.Writer) (err error) {
+	n.server = true
+	if n.arrivals, err = udat.CreateEVD(n.ia, 256, nil, udat.EVDCR); err != nil {
+		return err
+	}
+	if n.psp, err = udat.CreatePSP(n.ia, n.qual, n.arrivals); err != nil {
+		return err
+	}
+	attr, _, err := n.ia.Query()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "listening", attr.Address)
 	return nil
 }
 
-// closeError is an error of close.
-type closeError struct{ error }
+func (n *node) dial() error {
+	answer, err := n.ep.ConnectAndWait(n.ctx, n.address, n.qual, n.mine)
+	if err != nil {
+		return err
+	}
+	return n.readPeer(answer)
+}
 
-func (e closeError) Unwrap() error { return e.error }
+// readPeer reads private data, which may be padded.
+func (n *node) readPeer(place []byte) error {
+	return n.peer.UnmarshalBinary(place[:min(len(place), udat.RMRTripletSize)])
+}
 
-// close frees everything, users first. It continues after errors.
+func (n *node) arrival() (*udat.CR, error) {
+	event, err := n.arrivals.Wait(n.ctx)
+	if err != nil {
+		return nil, err
+	}
+	return event.CR(), nil
+}
+
+// close ends the connections on the client, and waits for their ends on the server.
 func (n *node) close() error {
-	var errs []error
-	if n.control != nil {
-		errs = append(errs, n.control.free())
-		if n.control.memory != nil {
-			errs = append(errs, n.control.memory.Free())
-		}
+	n.crowd = append(n.crowd, n.ep)
+	errs := []error{n.gather(0), n.memory.Free()}
+	if n.server {
+		errs = append(errs, n.psp.Free(), n.arrivals.Free())
 	}
-	errs = append(errs, n.data.free())
-	if n.memory != nil {
-		errs = append(errs, n.memory.Free())
-	}
-	if n.pz != nil {
-		errs = append(errs, n.pz.Free())
-	}
-	if n.ia != nil {
-		errs = append(errs, n.ia.Close(udat.CloseGraceful))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return closeError{err}
-	}
-	return nil
+	errs = append(errs, n.freeEVDs(), n.pz.Free(), n.ia.Close(udat.CloseGraceful))
+	return errors.Join(errs...)
 }

@@ -1,5 +1,6 @@
 /* An adapter with what is made on it, and its connections. */
 #include <arpa/inet.h>
+#include <endian.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,9 +60,9 @@ static void create_memory(struct node *node)
 	must("dat_lmr_create", dat_lmr_create(node->ia, DAT_MEM_TYPE_VIRTUAL, region, size, node->pz,
 					      DAT_MEM_PRIV_ALL_FLAG, DAT_VA_TYPE_VA, &node->lmr,
 					      &node->lmr_context, &rmr_context, &registered, &address));
-	node->mine.address = (uintptr_t)node->memory;
-	node->mine.context = rmr_context;
-	node->mine.length = size;
+	node->mine.address = htobe64((uintptr_t)node->memory);
+	node->mine.length = htobe32(size);
+	node->mine.context = htobe32(rmr_context);
 }
 
 void node_open(struct node *node, const char *ia_name)
@@ -145,6 +146,9 @@ static void read_peer(struct node *node, const void *private_data, int size)
 	if (size < (int)sizeof(node->peer))
 		stop("the peer did not say where its memory is");
 	memcpy(&node->peer, private_data, sizeof(node->peer));
+	node->peer.address = be64toh(node->peer.address);
+	node->peer.length = be32toh(node->peer.length);
+	node->peer.context = be32toh(node->peer.context);
 }
 
 void node_accept(struct node *node)

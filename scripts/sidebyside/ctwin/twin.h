@@ -25,11 +25,11 @@ struct tail {
 	double over; /* p90 divided by that of nothing beside */
 };
 
-/* What a side needs to reach the other's memory; it comes with the connection. */
+/* What a side needs to reach the other's memory; it comes with the connection, big-endian. */
 struct remote_memory {
 	uint64_t address;
-	uint32_t context;
 	uint32_t length;
+	uint32_t context;
 };
 
 struct node {

@@ -1,9 +1,3 @@
-// Command gotwin is one side of the measurements in Go: "gotwin server ADAPTER QUALIFIER" or "gotwin client ADAPTER
-// ADDRESS QUALIFIER". It does the same as the twin in C, in the same order. "gotwin far ADAPTER QUALIFIER" accepts every
-// connection, on a machine that is cut off later.
-//
-// Once connected, it reads one measurement per line of standard input. On standard output it reports when the server is
-// ready, and the result.
 package main
 
 import (
@@ -12,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"os"
 	"strconv"
 	"syscall"
 	"time"
@@ -20,14 +13,11 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-func main() {
-	if err := run(os.Args[1:], os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "twin in Go:", err)
-		os.Exit(1)
-	}
-}
-
-func run(args []string, orders io.Reader, out io.Writer) error {
+// obeyOrders is one side of the measurements: "server ADAPTER QUALIFIER" or "client ADAPTER ADDRESS QUALIFIER". It does the same as
+// the twin in C, in the same order. "far ADAPTER QUALIFIER" accepts every connection, on a machine that is cut off later.
+//
+// Once connected, it reads one measurement per line. It reports when the server is ready, and the result.
+func obeyOrders(args []string, orders io.Reader, out io.Writer) error {
 	n, err := meet(args, out)
 	if err != nil {
 		return err
@@ -49,11 +39,10 @@ func meet(args []string, out io.Writer) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := openNode(args[1])
+	n, err := openNode(args[1], udat.ConnQual(number))
 	if err != nil {
 		return nil, err
 	}
-	n.qual = udat.ConnQual(number)
 	if args[0] == "far" {
 		return n, n.acceptAll(out)
 	}
@@ -92,7 +81,7 @@ func (n *node) obey(orders io.Reader, out io.Writer) error {
 		if _, err := fmt.Sscan(lines.Text(), &o.name, &o.how, &o.bytes, &o.count, &o.window, &o.beside, &o.idle, &o.pause); err != nil {
 			return fmt.Errorf("this is not a measurement: %s", lines.Text())
 		}
-		if o.count < 1 || o.bytes < 0 || o.bytes > mostBytes || o.window < 1 || o.window > mostRequests {
+		if o.count < 1 || o.bytes < 0 || o.bytes == 0 && o.name == "mailbox" || o.bytes > mostBytes || o.window < 1 || o.window > mostRequests {
 			return fmt.Errorf("such a measurement cannot be made: %+v", o)
 		}
 		if n.server {

@@ -34,7 +34,7 @@ func (n *node) join(last bool) (*udat.EP, bool, error) {
 		return nil, last, err
 	}
 	if !n.server {
-		_, err := n.connectOn(ep, []byte{map[bool]byte{true: 1}[last]})
+		_, err := ep.ConnectAndWait(n.ctx, n.address, n.qual, []byte{map[bool]byte{true: 1}[last]})
 		return ep, last, err
 	}
 	request, err := n.arrival()
@@ -45,7 +45,7 @@ func (n *node) join(last bool) (*udat.EP, bool, error) {
 	if err != nil {
 		return nil, last, err
 	}
-	return ep, param.PrivateData[0] != 0, n.accept(request, ep, nil)
+	return ep, param.PrivateData[0] != 0, request.AcceptAndWait(n.ctx, ep, nil)
 }
 
 // part ends a connection on the client. The server sees connections end in any order.
@@ -55,7 +55,7 @@ func (n *node) part(ep *udat.EP) error {
 			return err
 		}
 	}
-	event, err := n.connectionEvent(udat.EventConnectionDisconnected)
+	event, err := n.connections.Expect(n.ctx, udat.EventConnectionDisconnected)
 	if err != nil {
 		return err
 	}

@@ -221,7 +221,7 @@ func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
 	for i := range count {
 		number := byte(i + 1)
 		if n.server {
-			if err := awaitWrite(last, number); err != nil {
+			if err := n.awaitWrite(last, number); err != nil {
 				return 0, err
 			}
 		}
@@ -237,7 +237,7 @@ func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
 			outstanding -= taken
 		}
 		if !n.server {
-			if err := awaitWrite(last, number); err != nil {
+			if err := n.awaitWrite(last, number); err != nil {
 				return 0, err
 			}
 		}
@@ -251,10 +251,14 @@ func (n *node) measureMemoryRoundTrip(bytes, count int) (float64, error) {
 	return n.summarize(times), nil
 }
 
-func awaitWrite(last mem.PeerByte, number byte) error {
+// awaitWrite spins, until the peer has written the number or the connection has ended.
+func (n *node) awaitWrite(last mem.PeerByte, number byte) error {
 	for {
 		if arrived, err := last.SpinUntil(number, time.Millisecond); arrived || err != nil {
 			return err
+		}
+		if event, err := n.connections.Dequeue(); err == nil {
+			return event.Number
 		}
 	}
 }
