@@ -18,7 +18,7 @@ var floors = [][]string{
 	{"udat/internal/opening", "udat/internal/life", "udat/internal/logging", "udat/internal/shadow", "udat/internal/notify"},
 	{"udat"},
 	{"udat/mem/internal/bufferpool", "udat/mem/internal/regcache"},
-	{"udat/mem", "udat/udattest"},
+	{"udat/mem", "udat/stream", "udat/udattest"},
 }
 
 func read(t *testing.T, name string) *arrows.Package {

@@ -41,7 +41,7 @@ func rooms(root string) (string, error) {
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	packages, imports := map[string]*Package{}, Graph{}
-	todo := []string{"udat/mem", "udat/udattest"}
+	todo := []string{"udat/mem", "udat/stream", "udat/udattest"}
 	for len(todo) > 0 {
 		name := todo[0]
 		todo = todo[1:]
