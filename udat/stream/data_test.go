@@ -69,7 +69,7 @@ func TestSizes(t *testing.T) {
 			for _, config := range []stream.Config{{}, {Window: 16 << 10, Messages: 4}, {Window: 1 << 20, Messages: 8}, {Window: 64 << 10, Messages: 128}} {
 				adapters = append(adapters, open(t, name, &config))
 			}
-			sent := numbers(1<<20 + 7)
+			sent := numbers(300<<10 + 7)
 			for _, from := range adapters {
 				for _, to := range adapters {
 					x, y := pairAcross(t, from, to)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -161,9 +160,10 @@ func TestDialTimeout(t *testing.T) {
 
 // A storm of dials is not refused: those that cannot be made yet wait.
 func TestStorm(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		a := open(t, ia.Name(), &stream.Config{Window: 16 << 10, Messages: 4}) // a process in User-Mode Linux has few pages
 		dials := 200
-		if udattest.IWARP(t, udattest.Open(t, path.Base(t.Name()))) {
+		if udattest.IWARP(t, ia) {
 			dials = 8 // libsiw has pages for the queues of few endpoints
 		}
 		l := listen(t, a)

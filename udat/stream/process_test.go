@@ -58,7 +58,7 @@ func startChild(t *testing.T, l net.Listener, environment ...string) *exec.Cmd {
 func TestExitAfterClose(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
 		l := listen(t, a)
-		for range 10 {
+		for range 5 {
 			child := startChild(t, l, exitsVariable+"=1")
 			c := accept(t, l)
 			want(t, child.Wait())
