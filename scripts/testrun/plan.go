@@ -55,21 +55,21 @@ var (
 	failuresPackages = packagePattern(`udat/failures$`)
 	// What runs under the shapes of other adapters: see udat/shapes.
 	shapesPackages = packagePattern(`(udat|udat/conformance|examples/(hello|pingpong|udatinfo)|examples/interop/dtestx?)$`)
-	iwarpPackages  = packagePattern(`(udat|udat/conformance|udat/failures|udat/shapes|examples/stream|scripts/dapl/devicetest)$`)
-	ipv6Packages   = packagePattern(`(udat|scripts/dapl/devicetest|examples/interop/(dtest|dapltest))$`)
-	racePackages   = packagePattern(`(udat(/|$)|examples/stream$)`)
+	iwarpPackages  = packagePattern(`(udat|udat/conformance|udat/failures|udat/shapes|udat/stream|scripts/(dapl/devicetest|streamtest))$`)
+	ipv6Packages   = packagePattern(`(udat|udat/stream|scripts/dapl/devicetest|examples/interop/(dtest|dapltest))$`)
+	racePackages   = packagePattern(`(udat(/|$)|scripts/streamtest$)`)
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`udat/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
 	dtestPackage       = packagePattern(`examples/interop/dtest$`)
 	mpiPackage         = packagePattern(`examples/mpi/mpi$`)
-	streamPackage      = packagePattern(`examples/stream$`)
+	streamPackage      = packagePattern(`udat/stream$`)
 )
 
 const (
 	// Calls in all states, calls that fail, and attempts that end at any moment, a sample of which runs over soft-iWARP, too:
 	// there the kernel waits for peers.
-	iwarpOnly = `^FuzzCalls$/^seed#[0-9]$|^Test(CallsInEachState|Sweep|Shapes|DialsEndedAnytime|EndUnanswered|CallsBesideSilentHost)$`
+	iwarpOnly = `^FuzzCalls$/^seed#[0-9]$|^Test(CallsInEachState|Sweep|Shapes|DialsEndedAnytime|Conn|GRPC|EndUnanswered|CallsBesideSilentHost)$`
 	// What has to do with addresses, in a plain run on machines with IPv6 alone.
 	ipv6Only     = `Address|GID|Connect|Accept|Reject|Listen|Service|Request|Peer|Stranger|Attempt|Timeout|Unreachable|Unanswered|Query|CallsInEachState|CClientWithGoServer`
 	machinesIPv6 = `^Test(DeviceRemoved|AddressTakenAway|FreeBesideCutPeer|ListenerWithoutFiles|ProcessKilledInTransfer)$`

@@ -1,9 +1,10 @@
-package stream_test
+package streamtest
 
 import (
 	"bytes"
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"testing"
 
@@ -11,7 +12,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/goudat/goudat/examples/stream"
+	"github.com/goudat/goudat/udat/stream"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -40,6 +41,13 @@ var echo = grpc.ServiceDesc{
 	}}},
 }
 
+// random returns bytes that differ for each seed.
+func random(seed byte, length int) []byte {
+	b := make([]byte, length)
+	_, _ = rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
+}
+
 func serveGRPC(l net.Listener) *grpc.Server {
 	server := grpc.NewServer()
 	server.RegisterService(&echo, nil)
@@ -48,10 +56,10 @@ func serveGRPC(l net.Listener) *grpc.Server {
 }
 
 // callEcho makes a call with a long message, and exchanges messages on a stream.
-func callEcho(t *testing.T, n *stream.Network, server string) {
+func callEcho(t *testing.T, a *stream.Adapter, server string) {
 	ctx := udattest.Context(t)
 	client, err := grpc.NewClient("passthrough:///"+server, grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return n.DialContext(ctx, "tcp", address) }))
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) { return a.Dial(ctx, "tcp", address) }))
 	want(t, err)
 	defer client.Close()
 	sent, got := &message{Value: random(1, 3<<20)}, &message{}
@@ -76,10 +84,10 @@ func callEcho(t *testing.T, n *stream.Network, server string) {
 }
 
 func TestGRPC(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		l := listen(t, n)
+	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
+		l := listen(t, a)
 		server := serveGRPC(l)
-		callEcho(t, n, l.Addr().String())
+		callEcho(t, a, l.Addr().String())
 		server.GracefulStop()
 	})
 }

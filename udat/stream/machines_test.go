@@ -6,12 +6,11 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/goudat/goudat/examples/stream"
+	"github.com/goudat/goudat/udat/stream"
 	"github.com/goudat/goudat/udat/udattest"
 	"github.com/goudat/goudat/udat/udattest/control"
 )
@@ -44,21 +43,17 @@ func TestMachines(t *testing.T) {
 	if !ok || rank > 1 {
 		return
 	}
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
+	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
 		if rank == 1 {
-			servers := meet(t, "listening", "", 0, 1)[0]
-			plain, rpc, _ := strings.Cut(servers, " ")
-			postBodies(t, n, plain)
-			callEcho(t, n, rpc)
+			postBodies(t, a, meet(t, "listening", "", 0, 1)[0])
 			meet(t, "over", "", 0, 1)
 			return
 		}
-		l, m := listen(t, n), listen(t, n)
-		server, rpc := serveHTTP(l), serveGRPC(m)
-		meet(t, "listening", l.Addr().String()+" "+m.Addr().String(), 0, 1)
+		l := listen(t, a)
+		server := serveHTTP(l)
+		meet(t, "listening", l.Addr().String(), 0, 1)
 		meet(t, "over", "", 0, 1)
 		want(t, server.Shutdown(udattest.Context(t)))
-		rpc.GracefulStop()
 	})
 }
 
@@ -70,16 +65,16 @@ func TestMachineKilled(t *testing.T) {
 	if !ok {
 		return
 	}
-	stream.SetKeepAlive(2 * time.Second)
+	config := &stream.Config{KeepAlive: 2 * time.Second, Linger: time.Second}
 	for i, name := range names {
 		victim := i + 1
 		t.Run(name, func(t *testing.T) {
 			switch rank {
 			case 0:
-				n := open(t, name)
-				l := listen(t, n)
+				a := open(t, name, config)
+				l := listen(t, a)
 				meet(t, "listening", l.Addr().String(), 0, victim)
-				reads, writes := accept(t, l), accept(t, l)
+				reads, writes, closes := accept(t, l), accept(t, l), accept(t, l)
 				results := make(chan error, 2)
 				go func() {
 					_, err := reads.Read(make([]byte, 1))
@@ -90,6 +85,10 @@ func TestMachineKilled(t *testing.T) {
 					results <- err
 				}()
 				want(t, control.Kill(udattest.Context(t), victim))
+				began := time.Now()
+				if err := closes.Close(); !errors.Is(err, syscall.ETIMEDOUT) || time.Since(began) > 2*config.Linger {
+					t.Errorf("after %v, Close returned %v", time.Since(began), err)
+				}
 				for range 2 {
 					select {
 					case err := <-results:
@@ -103,21 +102,14 @@ func TestMachineKilled(t *testing.T) {
 					}
 				}
 			case victim:
-				n := open(t, name)
+				a := open(t, name, config)
 				address := meet(t, "listening", "", 0, victim)[0]
-				for range 2 {
-					_, err := n.Dial(address)
+				for range 3 {
+					_, err := dial(t, a, address)
 					want(t, err)
 				}
 				select {} // until the power fails
 			}
 		})
 	}
-}
-
-func accept(t *testing.T, l net.Listener) net.Conn {
-	t.Helper()
-	c, err := l.Accept()
-	want(t, err)
-	return c
 }

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package stream_test
+package streamtest
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/goudat/goudat/examples/stream/rsocket"
+	"github.com/goudat/goudat/scripts/streamtest/rsocket"
 	"github.com/goudat/goudat/udat/udattest"
 	"github.com/goudat/goudat/udat/udattest/control"
 )
@@ -191,8 +191,8 @@ func BenchmarkMachines(b *testing.B) {
 	meet(b.Context(), "measured", "")
 	addresses = strings.Fields(meet(udattest.Context(b), "listening with adapters", ""))
 	for i, name := range udattest.Names(b) {
-		n := open(b, name)
-		benchDial(b, figures, name, func() (net.Conn, error) { return n.Dial(addresses[i]) })
+		a := open(b, name)
+		benchDial(b, figures, name, func() (net.Conn, error) { return a.Dial(b.Context(), "rdma", addresses[i]) })
 	}
 	fmt.Printf("\n%s\n", figures)
 	meet(b.Context(), "over", "")

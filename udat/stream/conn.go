@@ -1,12 +1,12 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -14,26 +14,16 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
-const (
-	handshakeTimeout = 30 * time.Second // until the connection is open
-	firstByteTimeout = 5 * time.Second  // from the listener's being connected, which the byte follows at once
-	linger           = 5 * time.Second  // until what was written before Close has arrived
-)
-
-// keepAlive is how often a connection asks whether the peer's adapter is there. If it has not answered until the next
-// time, the peer is gone.
-var keepAlive = 15 * time.Second
-
-// Conn is a net.Conn over an endpoint. It has one goroutine, which takes the completions (run). Read and Write copy
-// between the program's memory and that of the connection, and do not touch the former when they have returned.
+// Conn is a net.Conn over an endpoint. It has one goroutine, which takes the completions (run). Calls copy between the
+// program's memory and that of the connection, and do not touch the former when they have returned.
+//
+// As with TCP, Read and Write may be called at the same time, calls return errors that match net.ErrClosed,
+// os.ErrDeadlineExceeded, ECONNRESET, ETIMEDOUT or EPIPE, and Read returns io.EOF after the peer's Close or CloseWrite.
 type Conn struct {
-	network       *Network
+	adapter       *Adapter
 	ep            *udat.EP
 	evd           *udat.EVD // completions
-	memory        *udat.LMR // all buffers, which the peer cannot reach
-	ring          *udat.LMR // what the peer writes, and reads to find out whether this side is there
-	peerRing      udat.RMRTriplet
-	greeting      []byte // private data for the peer
+	greeting      []byte    // private data for the peer
 	local, remote Addr
 
 	established chan []byte     // the peer's private data
@@ -43,14 +33,20 @@ type Conn struct {
 	mu            sync.Mutex // guards what follows, and the order of posts
 	changed       sync.Cond  // calls in progress look again
 	reads, writes calls
-	timer         *time.Timer // for check
-	checkAt       time.Time   // when nothing may be without an answer
-	unanswered    int         // questions to the peer, see ask
-	isOpen        bool        // this side may send
-	closed        bool        // by Close
-	ended         bool        // this side writes no more
-	peerEnded     bool
-	allArrived    bool // that ever will
+	*memory            // given back when users is 0
+	users         int  // calls in progress, and run
+	freed         bool // the endpoint is, which can reach memory
+	sizes
+	peerRing   udat.RMRTriplet
+	timer      *time.Timer // for check
+	checkAt    time.Time   // when nothing may be without an answer
+	unanswered int         // questions to the peer, see ask
+	linger     time.Duration
+	isOpen     bool // this side may send
+	closed     bool // by Close
+	ended      bool // this side writes no more
+	peerEnded  bool
+	allArrived bool // that ever will
 
 	sending
 	receiving
@@ -63,71 +59,101 @@ type calls struct {
 	timer      *time.Timer
 }
 
-func (c *calls) expired() bool { return !c.deadline.IsZero() && !time.Now().Before(c.deadline) }
+func (k *calls) expired() bool { return !k.deadline.IsZero() && !time.Now().Before(k.deadline) }
 
-func (c *calls) setDeadline(t time.Time, wake func()) {
-	if c.timer != nil {
-		c.timer.Stop()
+func (k *calls) setDeadline(t time.Time, wake func()) {
+	if k.timer != nil {
+		k.timer.Stop()
 	}
-	if c.deadline = t; !t.IsZero() {
-		c.deadline = time.Now().Add(time.Until(t)) // by the clock of the timer, which wakes a call only once
-		c.timer = time.AfterFunc(time.Until(c.deadline), wake)
+	if k.deadline = t; !t.IsZero() {
+		k.deadline = time.Now().Add(time.Until(t)) // by the clock of the timer, which wakes a call only once
+		k.timer = time.AfterFunc(time.Until(k.deadline), wake)
 	}
 }
 
+// begin begins a call, which may use the memory of the connection until it leaves. It holds mu.
+func (c *Conn) begin(k *calls) {
+	k.inProgress.Lock()
+	c.mu.Lock()
+	c.users++
+}
+
+func (c *Conn) leave(k *calls) {
+	c.forgetMemory()
+	c.mu.Unlock()
+	k.inProgress.Unlock()
+}
+
+// forgetMemory is called for each user of the memory when it is done.
+func (c *Conn) forgetMemory() {
+	if c.users--; c.users == 0 && c.freed {
+		c.freed = false
+		c.adapter.giveMemory(c.memory)
+	}
+}
+
+// unlocked runs f, which must not hold up others.
+func (c *Conn) unlocked(f func() (int, error)) (int, error) {
+	c.mu.Unlock()
+	defer c.mu.Lock()
+	return f()
+}
+
 // newConn makes a connection with its receives posted.
-func (n *Network) newConn() (_ *Conn, err error) {
-	c := &Conn{network: n, established: make(chan []byte, 1)}
+func (a *Adapter) newConn() (_ *Conn, err error) {
+	c := &Conn{adapter: a, established: make(chan []byte, 1), sizes: a.config.sizes(), linger: a.config.Linger, users: 1}
 	c.over, c.cancel = context.WithCancelCause(context.Background())
-	c.unanswered, c.timer = 1, time.AfterFunc(handshakeTimeout, c.check) // the first question is whether the peer connects
 	c.changed.L = &c.mu
+	if c.memory, err = a.takeMemory(); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
 			c.free()
 		}
 	}()
-	const othersAt = ringSize + receives*bufferSize
-	memory := make([]byte, othersAt+3*headerSize)
-	c.staging = memory[:ringSize]
-	c.buffers = slices.Collect(slices.Chunk(memory[ringSize:othersAt], bufferSize))
-	others := slices.Collect(slices.Chunk(memory[othersAt:], headerSize))
-	c.credit, c.ending, c.word = others[0], others[1], others[2]
-	local := udat.MemPrivLocalRead | udat.MemPrivLocalWrite
-	if c.memory, err = udat.RegisterMemory(n.pz, memory, local); err != nil {
-		return nil, err
-	}
-	if c.ring, err = udat.RegisterMemory(n.pz, make([]byte, ringSize), local|udat.MemPrivRemoteRead|udat.MemPrivRemoteWrite); err != nil {
-		return nil, err
-	}
-	ring, err := c.ring.RMRTriplet(0, ringSize)
+	ring, err := c.ring.RMRTriplet(0, int(c.window()))
 	if err != nil {
 		return nil, err
 	}
-	c.greeting, _ = ring.AppendBinary([]byte(magic)) // never an error
-	if c.evd, err = udat.CreateEVD(n.ia, receives+requests, nil, udat.EVDDTO); err != nil {
+	c.greeting = greeting{c.slots, c.short, ring}.bytes()
+	c.unread = make([]piece, c.slots)
+	if c.evd, err = udat.CreateEVD(a.ia, len(c.buffers)+requests, nil, udat.EVDDTO); err != nil {
 		return nil, err
 	}
-	if c.ep, err = udat.CreateEP(n.ia, n.pz, c.evd, c.evd, n.connections, &udat.EPAttr{MaxRecvDTOs: receives, MaxRequestDTOs: requests}); err != nil {
+	if c.ep, err = udat.CreateEP(a.ia, c.pz, c.evd, c.evd, a.connections, &udat.EPAttr{MaxRecvDTOs: len(c.buffers), MaxRequestDTOs: requests}); err != nil {
 		return nil, err
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed.Err() != nil {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed.Err() != nil {
 		return nil, net.ErrClosed
 	}
-	n.conns[c.ep] = c
-	n.alive.Add(1)
-	for buffer := range receives {
+	a.conns[c.ep] = c
+	a.alive.Add(1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for buffer := range c.buffers {
 		c.postReceive(buffer)
 	}
 	go c.run()
 	return c, nil
 }
 
-// free frees what newConn has made.
+// free frees what newConn has made. If the library cannot free the endpoint, the memory stays, too, until the adapter is
+// closed.
 func (c *Conn) free() {
-	c.timer.Stop()
-	_ = errors.Join(c.ep.Free(), c.evd.Free(), c.memory.Free(), c.ring.Free())
+	var err error
+	if c.ep != nil {
+		err = c.ep.Free()
+	}
+	if c.evd != nil {
+		err = errors.Join(err, c.evd.Free())
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.freed = err == nil
+	c.forgetMemory()
 }
 
 // establish waits until the endpoint is connected, and returns the peer's private data.
@@ -138,11 +164,19 @@ func (c *Conn) establish(ctx context.Context) ([]byte, error) {
 	case <-c.over.Done():
 		return nil, context.Cause(c.over)
 	case <-ctx.Done():
-		if ctx.Err() == context.DeadlineExceeded {
-			return nil, os.ErrDeadlineExceeded
-		}
 		return nil, ctx.Err()
 	}
+}
+
+// agree takes the sizes that both sides have.
+func (c *Conn) agree(peer greeting) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.received > 0 { // it sends before it may
+		return ErrProtocol
+	}
+	c.sizes, c.peerRing = c.sizes.with(peer), peer.ring
+	return nil
 }
 
 // open begins the stream: from now on the connection is the program's.
@@ -151,16 +185,23 @@ func (c *Conn) open(local, remote Addr) {
 	defer c.mu.Unlock()
 	c.local, c.remote = local, remote
 	c.isOpen = true
-	c.unanswered--
-	c.timer.Reset(keepAlive)
+	if every := c.adapter.config.KeepAlive; every > 0 {
+		c.checkIn(every)
+	}
+}
+
+func (c *Conn) checkIn(within time.Duration) {
+	if c.checkAt = time.Now().Add(within); c.timer == nil {
+		c.timer = time.AfterFunc(within, c.check)
+	} else {
+		c.timer.Reset(within)
+	}
 }
 
 // ask reads a word of the peer's ring. The answer says that the peer's adapter is there, and that everything that was
 // posted before has arrived, over iWARP, too.
-func (c *Conn) ask(within time.Duration) {
+func (c *Conn) ask() {
 	c.unanswered++
-	c.checkAt = time.Now().Add(within)
-	c.timer.Reset(within)
 	c.post(c.word, udat.Post{Operation: udat.DTORDMARead, Remote: c.peerRing, Cookie: cookieRead})
 }
 
@@ -173,7 +214,8 @@ func (c *Conn) check() {
 	case c.unanswered > 0:
 		c.cancel(syscall.ETIMEDOUT)
 	default:
-		c.ask(keepAlive)
+		c.ask()
+		c.checkIn(c.adapter.config.KeepAlive)
 	}
 }
 
@@ -193,19 +235,25 @@ func (c *Conn) run() {
 		c.take(events[:n])
 	}
 	c.mu.Lock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	for i := range c.unread { // for the program, which may never close the connection
+		c.unread[i].data = bytes.Clone(c.unread[i].data)
+	}
 	c.isOpen, c.allArrived = false, true
 	c.changed.Broadcast()
 	c.mu.Unlock()
-	c.network.mu.Lock()
-	delete(c.network.conns, c.ep)
-	c.network.mu.Unlock()
+	c.adapter.mu.Lock()
+	delete(c.adapter.conns, c.ep)
+	c.adapter.mu.Unlock()
 	c.free()
-	c.network.alive.Done()
+	c.adapter.alive.Done()
 }
 
 // Cookies of receives are the numbers of their buffers.
 const (
-	cookieWrite = receives + iota
+	cookieWrite = mostSlots + more + iota
 	cookieCredit
 	cookieEnd
 	cookieRead
@@ -220,10 +268,11 @@ func (c *Conn) take(events []udat.Event) {
 		err := event.Err()
 		switch {
 		case err != nil:
-		case event.Cookie < receives:
+		case event.Cookie < cookieWrite:
 			err = c.arrived(int(event.Cookie), int(event.Length))
 		case event.Cookie > cookieMessage:
 			c.completed += uint32(event.Cookie - cookieMessage)
+			c.onTheirWay--
 		case event.Cookie == cookieCredit:
 			c.reporting = false
 		case event.Cookie == cookieRead:
@@ -236,6 +285,9 @@ func (c *Conn) take(events []udat.Event) {
 			c.broken(err)
 		}
 	}
+	if c.onTheirWay < fewOnTheirWay && !c.filling {
+		c.sendGathered()
+	}
 	c.report()
 	c.changed.Broadcast()
 }
@@ -243,9 +295,22 @@ func (c *Conn) take(events []udat.Event) {
 // broken ends the connection, unless it is over.
 func (c *Conn) broken(cause error) { c.cancel(failure{syscall.ECONNRESET, cause}) }
 
-// Close ends the connection. What was written before still arrives, unless the peer takes longer than a few seconds, or
-// the program ends: before it does, it must call Network.Close, which waits. Calls in flight return net.ErrClosed.
+// Close ends the connection, and waits until everything that was written is in the peer's memory, where the peer's program
+// can read it after this process has ended. That takes a round trip between the adapters, and with a peer that is gone
+// Config.Linger, or what SetLinger has set: then Close returns an error that matches ETIMEDOUT. Calls in flight return
+// net.ErrClosed at once.
 func (c *Conn) Close() error {
+	if err := c.beginClose(); err != nil {
+		return err
+	}
+	<-c.over.Done()
+	if err := context.Cause(c.over); err == syscall.ETIMEDOUT {
+		return c.opError("close", err)
+	}
+	return nil
+}
+
+func (c *Conn) beginClose() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -255,11 +320,26 @@ func (c *Conn) Close() error {
 	c.reads.setDeadline(time.Time{}, nil)
 	c.writes.setDeadline(time.Time{}, nil)
 	c.changed.Broadcast()
-	if c.isOpen {
+	if c.isOpen && c.linger > 0 {
 		c.end()
-		c.ask(linger)
+		c.ask()
+		c.checkIn(c.linger)
 	} else {
 		c.cancel(net.ErrClosed)
+	}
+	return nil
+}
+
+// SetLinger sets how long Close waits at most until everything that was written is in the peer's memory. With 0, Close
+// discards what is not there yet, and returns at once. If sec is negative, Close waits as Config.Linger says.
+func (c *Conn) SetLinger(sec int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return c.opError("set", net.ErrClosed)
+	}
+	if c.linger = time.Duration(sec) * time.Second; sec < 0 {
+		c.linger = c.adapter.config.Linger
 	}
 	return nil
 }
@@ -311,7 +391,7 @@ func (c *Conn) opError(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
 	}
-	return &net.OpError{Op: op, Net: network, Source: c.local, Addr: c.remote, Err: err}
+	return &net.OpError{Op: op, Net: networkName, Source: c.local, Addr: c.remote, Err: err}
 }
 
 // LocalAddr returns the address of this side, an Addr.

@@ -10,26 +10,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/goudat/goudat/examples/stream"
+	"github.com/goudat/goudat/udat/stream"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// testPair is pair for a test, with a deadline on everything.
-func testPair(t testing.TB, n *stream.Network) (a, b *stream.Conn) {
-	t.Helper()
-	x, y, err := pair(n, listen(t, n))
-	want(t, err)
-	a, b = x.(*stream.Conn), y.(*stream.Conn)
-	for _, c := range []*stream.Conn{a, b} {
-		want(t, c.SetDeadline(time.Now().Add(udattest.Patience)))
-		t.Cleanup(func() { _ = c.Close() })
-	}
-	return a, b
-}
-
 func TestCloseWrite(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		a, b := testPair(t, n)
+	forEachAdapter(t, func(t *testing.T, adapter *stream.Adapter) {
+		a, b := pair(t, adapter)
 		_, err := a.Write([]byte("question"))
 		want(t, err)
 		want(t, a.CloseWrite())
@@ -56,8 +43,8 @@ func TestCloseWrite(t *testing.T) {
 
 // As with TCP, CloseWrite ends the stream also when the deadline of writes has passed, and can be called again.
 func TestCloseWriteAfterDeadline(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		a, b := testPair(t, n)
+	forEachAdapter(t, func(t *testing.T, adapter *stream.Adapter) {
+		a, b := pair(t, adapter)
 		want(t, a.SetWriteDeadline(time.Now()))
 		if _, err := a.Write([]byte{1}); !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the write returned %v", err)
@@ -79,9 +66,9 @@ func TestCloseWriteAfterDeadline(t *testing.T) {
 
 // What was written before Close arrives, even if the peer begins to read long after.
 func TestCloseDelivers(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		a, b := testPair(t, n)
-		sent := bytes.Repeat([]byte("0123456789abcdef"), 20<<10)
+	forEachAdapter(t, func(t *testing.T, adapter *stream.Adapter) {
+		a, b := pair(t, adapter)
+		sent := bytes.Repeat([]byte("0123456789abcdef"), 10<<10)
 		_, err := a.Write(sent)
 		want(t, err)
 		want(t, a.Close())
@@ -101,8 +88,8 @@ func TestCloseDelivers(t *testing.T) {
 
 // Close ends the calls that wait, on this side with net.ErrClosed.
 func TestCloseBesideCalls(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		a, _ := testPair(t, n)
+	forEachAdapter(t, func(t *testing.T, adapter *stream.Adapter) {
+		a, _ := pair(t, adapter)
 		results := make(chan error, 2)
 		begun := make(chan struct{})
 		go func() {
@@ -133,8 +120,8 @@ func TestCloseBesideCalls(t *testing.T) {
 
 // A deadline that is moved counts for the call that waits already.
 func TestDeadlineMoved(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		a, b := testPair(t, n)
+	forEachAdapter(t, func(t *testing.T, adapter *stream.Adapter) {
+		a, b := pair(t, adapter)
 		result := make(chan error, 1)
 		read := func() {
 			_, err := a.Read(make([]byte, 1))
@@ -155,19 +142,49 @@ func TestDeadlineMoved(t *testing.T) {
 	})
 }
 
-func TestAddr(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		l := listen(t, n)
-		a, b, err := pair(n, l)
-		want(t, err)
-		defer func() { _, _ = a.Close(), b.Close() }()
-		if a.RemoteAddr() != l.Addr() || b.LocalAddr() != l.Addr() {
-			t.Errorf("%v connects to %v, %v to %v", a.LocalAddr(), a.RemoteAddr(), b.RemoteAddr(), b.LocalAddr())
+// With a linger time of 0, Close ends the connection at once, and the peer can tell.
+func TestSetLinger(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
+		x, y := pair(t, a)
+		want(t, x.SetLinger(0))
+		want(t, x.Close())
+		if _, err := y.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the peer's read returned %v", err)
 		}
-		for _, address := range []net.Addr{l.Addr(), a.LocalAddr(), b.RemoteAddr()} {
-			if _, err := net.ResolveTCPAddr("tcp", address.String()); err != nil {
-				t.Error(err)
-			}
+		if err := x.SetLinger(1); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("SetLinger after Close returned %v", err)
+		}
+		x, y = pair(t, a)
+		want(t, x.SetLinger(0))
+		want(t, x.SetLinger(-1))
+		want(t, x.Close())
+		if _, err := y.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("the peer's read returned %v", err)
 		}
 	})
+}
+
+// Close of an adapter closes what is on it, once.
+func TestCloseAdapter(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		a, err := stream.Open(name, nil)
+		want(t, err)
+		b := open(t, name, nil)
+		x, y := pairAcross(t, b, a)
+		l := listen(t, a)
+		_, err = y.Write([]byte{1})
+		want(t, err)
+		want(t, a.Close())
+		for what, err := range map[string]error{"Adapter.Close": a.Close(), "Listener.Close": l.Close(), "Conn.Close": y.Close()} {
+			if !errors.Is(err, net.ErrClosed) {
+				t.Errorf("the second %s returned %v", what, err)
+			}
+		}
+		if _, err := dial(t, a, l.Addr().String()); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("Dial returned %v", err)
+		}
+		if got, err := io.ReadAll(x); err != nil || len(got) != 1 {
+			t.Errorf("%d bytes have arrived, and the error is %v", len(got), err)
+		}
+	}
 }

@@ -8,10 +8,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 
-	"github.com/goudat/goudat/examples/stream"
+	"github.com/goudat/goudat/udat/stream"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -38,8 +39,8 @@ func serveHTTP(l net.Listener) *http.Server {
 }
 
 // postBodies posts bodies, most of which are larger than the ring, on several connections at once.
-func postBodies(t *testing.T, n *stream.Network, server string) {
-	client := &http.Client{Transport: &http.Transport{DialContext: n.DialContext, MaxConnsPerHost: 4}, Timeout: udattest.Patience}
+func postBodies(t *testing.T, a *stream.Adapter, server string) {
+	client := &http.Client{Transport: &http.Transport{DialContext: a.Dial, MaxConnsPerHost: 4}, Timeout: udattest.Patience}
 	defer client.CloseIdleConnections()
 	var group sync.WaitGroup
 	for i := range 8 {
@@ -64,10 +65,34 @@ func postBodies(t *testing.T, n *stream.Network, server string) {
 }
 
 func TestHTTP(t *testing.T) {
-	forEachNetwork(t, func(t *testing.T, n *stream.Network) {
-		l := listen(t, n)
+	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
+		l := listen(t, a)
 		server := serveHTTP(l)
-		postBodies(t, n, l.Addr().String())
+		postBodies(t, a, l.Addr().String())
 		want(t, server.Shutdown(udattest.Context(t)))
+	})
+}
+
+// HTTP/2 over TLS.
+func TestHTTPS(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }))
+		_ = server.Listener.Close()
+		server.Listener, server.EnableHTTP2 = listen(t, a), true
+		server.StartTLS()
+		defer server.Close()
+		client := server.Client()
+		transport := client.Transport.(*http.Transport)
+		transport.DialContext, transport.TLSClientConfig.ServerName = a.Dial, "example.com"
+		sent := numbers(1 << 20)
+		response, err := client.Post(server.URL, "application/octet-stream", bytes.NewReader(sent))
+		want(t, err)
+		got, err := io.ReadAll(response.Body)
+		want(t, err)
+		_ = response.Body.Close()
+		same(t, got, sent)
+		if response.ProtoMajor != 2 {
+			t.Errorf("the protocol is %s", response.Proto)
+		}
 	})
 }

@@ -1,0 +1,155 @@
+package stream
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/udattest"
+)
+
+// await waits until a condition holds that nobody tells of.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(udattest.Patience); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal(what)
+		}
+	}
+}
+
+// The memory of connections that are over serves new ones, empty, and more than a few is given back.
+func TestMemory(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			a, l := openListener(t, name)
+			idle := func() int {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				return len(a.idle)
+			}
+			living := func() int { return a.ia.Stats().Living["memory region"] }
+			for range 3 {
+				c, other := connect(t, a, l)
+				if _, err := c.Write(make([]byte, standard.mostShort()+1)); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.ReadFull(other, bytes.Repeat([]byte{1}, 100)); err != nil {
+					t.Fatal(err)
+				}
+				_, _ = c.Close(), other.Close()
+				await(t, "the memory was not given back", func() bool { return idle() == 2 })
+			}
+			if n := living(); n != 4 {
+				t.Errorf("of connections that came one after the other %d regions are left", n)
+			}
+			for _, m := range a.idle {
+				if !bytes.Equal(m.ringBytes, make([]byte, len(m.ringBytes))) {
+					t.Error("what a peer has written is left for the next one")
+				}
+			}
+			var conns []*Conn
+			for range mostIdle/2 + 1 {
+				x, y := connect(t, a, l)
+				conns = append(conns, x, y)
+			}
+			for _, c := range conns {
+				_ = c.Close()
+			}
+			await(t, "too much memory is kept", func() bool { return idle() == mostIdle && living() == 2*mostIdle })
+		})
+	}
+}
+
+// What has arrived can be read when the connection is over, and its memory is another's.
+func TestReadAfterEnd(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			a, l := openListener(t, name)
+			sent := bytes.Repeat([]byte("0123456789abcdef"), 8<<10)
+			for _, length := range []int{100, len(sent)} {
+				x, y := connect(t, a, l)
+				if _, err := x.Write(sent[:length]); err != nil {
+					t.Fatal(err)
+				}
+				if err := x.Close(); err != nil {
+					t.Fatal(err)
+				}
+				await(t, "the memory was not given back", func() bool {
+					y.mu.Lock()
+					defer y.mu.Unlock()
+					return y.users == 0
+				})
+				a.mu.Lock()
+				for _, m := range a.idle {
+					for i := range m.buffers {
+						clear(m.buffers[i])
+					}
+				}
+				a.mu.Unlock()
+				got, err := io.ReadAll(y)
+				if err != nil || !bytes.Equal(got, sent[:length]) {
+					t.Errorf("%d bytes of %d have arrived, and the error is %v", len(got), length, err)
+				}
+				_ = y.Close()
+			}
+		})
+	}
+}
+
+// A stranger cannot reach the memory of another's connection, even if it knows the key.
+func TestRingOfAnother(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			s, c := connectStranger(t, name)
+			x, y := connect(t, c.adapter, s.listener)
+			ring, err := y.ring.RMRTriplet(0, 8)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.PostRDMAWrite([]udat.Segment{s.Segment(t, 0, 8)}, 1, ring, 0); err != nil {
+				t.Fatal(err)
+			}
+			if event := udattest.Wait(t, s.Request); event.Err() == nil && !udattest.IWARP(t, s.IA) {
+				t.Error("the write was allowed")
+			}
+			if event := udattest.Wait(t, s.Connect); event.Number != udat.EventConnectionBroken && event.Number != udat.EventConnectionDisconnected {
+				t.Errorf("after the write came %v", event.Number)
+			}
+			if _, err := x.Write([]byte{1}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Small writes are gathered: they need far fewer messages than there are.
+func TestGathering(t *testing.T) {
+	const writes, length = 4000, 10
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			a, l := openListener(t, name)
+			x, y := connect(t, a, l)
+			begin := a.ia.Stats().Posts
+			read := make(chan error, 1)
+			go func() {
+				_, err := io.ReadFull(y, make([]byte, writes*length))
+				read <- err
+			}()
+			for range writes {
+				if _, err := x.Write(make([]byte, length)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := <-read; err != nil { // what was gathered at the end comes without another write
+				t.Fatal(err)
+			}
+			posts := a.ia.Stats().Posts - begin
+			if t.Logf("%d writes took %d posts", writes, posts); posts > writes {
+				t.Errorf("%d writes took %d posts on both sides", writes, posts)
+			}
+		})
+	}
+}
