@@ -107,7 +107,7 @@ func serve(t *testing.T, program string, args ...string) func() (string, error) 
 	}
 	write.Close()
 	output := bufio.NewReader(read)
-	line, err := output.ReadString('\n')
+	line, _ := output.ReadString('\n')
 	end := func() (string, error) {
 		rest, _ := io.ReadAll(output)
 		return line + string(rest), cmd.Wait()

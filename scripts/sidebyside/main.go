@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -36,10 +35,6 @@ func run(args []string) error {
 	sweep := flags.Bool("sweep", true, "also measure over message sizes, for the plots")
 	references := flags.Bool("references", false, "also measure with other programs")
 	dtest := flags.String("dtest", "", "the native stack's dtest")
-	flags.StringVar(&p.serverBy, "server-by", "", "a `command` that runs a server on another host; it takes the program's name and arguments")
-	address := flags.String("address", os.Getenv("UDAT_TEST_ADDR"), "the server's address, for other programs")
-	device := flags.String("device", deviceOf(), "the RDMA device, for other programs")
-	serverDevice := flags.String("server-device", "", "the RDMA device of the server on another host")
 	var many programs
 	flags.StringVar(&many.c, "scale-c", "", "the program in C for many endpoints")
 	flags.StringVar(&many.golang, "scale-go", "", "the program in Go for many endpoints; with both, they are measured")
@@ -97,8 +92,8 @@ func run(args []string) error {
 	}
 	if *references && *only == "" {
 		fmt.Fprintln(os.Stderr, "bench: measuring with other programs")
-		list := tools(*dtest, *dapltest, *device, cmp.Or(*serverDevice, *device), adapters(), *work)
-		measureReferences(list, p.serverBy, *address, min(r.Rounds, mostReferenceRounds), func(found reference) {
+		list := tools(*dtest, *dapltest, deviceOf(), adapters(), *work)
+		measureReferences(list, os.Getenv("UDAT_TEST_ADDR"), min(r.Rounds, mostReferenceRounds), func(found reference) {
 			r.References = append(r.References, found)
 			r.write(*file)
 		})

@@ -72,9 +72,8 @@ var dapltestBandwidth = regexp.MustCompile(`(?m)^\s*Bandwidth\s*:\s*([\d.]+) MB/
 
 var dtestLatency = regexp.MustCompile(`PingPong:.* latency ([\d.]+) us`)
 
-// tools lists the programs. perftest measures the device, without uDAPL; dtest and dapltest use an adapter. The devices
-// are the client's, and the server's if that is on another host.
-func tools(dtest, dapltest, device, serverDevice string, adapters []string, work float64) []tool {
+// tools lists the programs. perftest measures the device, without uDAPL; dtest and dapltest use an adapter.
+func tools(dtest, dapltest, device string, adapters []string, work float64) []tool {
 	dtest, dapltest = cmp.Or(dtest, "dtest"), cmp.Or(dapltest, "dapltest")
 	count := func(n int) string { return strconv.Itoa(max(int(float64(n)*work), 5)) }
 	verbs := func(bytes string, n int) []string { return []string{"-d", device, "-s", bytes, "-n", count(n)} }
@@ -84,9 +83,6 @@ func tools(dtest, dapltest, device, serverDevice string, adapters []string, work
 		{program: "ib_write_bw", common: verbs("65536", 200), what: "RDMA write, 64 KiB, verbs", unit: "MiB/s", value: perftestRow(3)},
 		{program: "ib_write_bw", common: verbs("1048576", 12), what: "RDMA write, 1 MiB, verbs", unit: "MiB/s", value: perftestRow(3)},
 		{program: "ib_read_bw", common: verbs("65536", 200), what: "RDMA read, 64 KiB, verbs", unit: "MiB/s", value: perftestRow(3)},
-	}
-	for i := range list {
-		list[i].server = append([]string{"-d", serverDevice}, list[i].common[2:]...)
 	}
 	for _, adapter := range adapters {
 		list = append(list, tool{
@@ -106,11 +102,11 @@ func tools(dtest, dapltest, device, serverDevice string, adapters []string, work
 
 // measureReferences runs each tool once in each round, and passes each result to found. A tool that cannot run is no
 // failure: the result says why.
-func measureReferences(list []tool, serverBy, address string, rounds int, found func(reference)) {
+func measureReferences(list []tool, address string, rounds int, found func(reference)) {
 	for _, t := range list {
 		r := reference{What: t.what, Unit: t.unit, Tool: strings.Join(append([]string{filepath.Base(t.program)}, t.common...), " ")}
 		for range rounds {
-			value, err := t.run(serverBy, address)
+			value, err := t.run(address)
 			if err != nil {
 				r.Values, r.Missing = nil, err.Error()
 				break
@@ -122,18 +118,14 @@ func measureReferences(list []tool, serverBy, address string, rounds int, found 
 	}
 }
 
-// run starts the server, with the command serverBy if there is one, and starts the client until it finds the server.
-func (t tool) run(serverBy, address string) (float64, error) {
+// run starts the server, and starts the client until it finds the server.
+func (t tool) run(address string) (float64, error) {
 	if _, err := exec.LookPath(t.program); err != nil {
 		return 0, fmt.Errorf("%s is not installed", filepath.Base(t.program))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	serve := append([]string{t.program}, t.serverArguments()...)
-	if serverBy != "" {
-		serve = append([]string{serverBy, filepath.Base(t.program)}, t.serverArguments()...)
-	}
-	server := exec.CommandContext(ctx, serve[0], serve[1:]...)
+	server := exec.CommandContext(ctx, t.program, t.serverArguments()...)
 	if err := server.Start(); err != nil {
 		return 0, err
 	}

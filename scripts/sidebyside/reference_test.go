@@ -18,7 +18,7 @@ const (
 )
 
 func TestNumbersOfOtherPrograms(t *testing.T) {
-	for _, tool := range tools("/somewhere/dtest", "/somewhere/dapltest", "rxe0", "rxe0", []string{"adapter"}, 1) {
+	for _, tool := range tools("/somewhere/dtest", "/somewhere/dapltest", "rxe0", []string{"adapter"}, 1) {
 		text, want := dtestRow, "13461.87"
 		switch tool.program {
 		case "ib_send_lat":
@@ -38,7 +38,7 @@ func TestNumbersOfOtherPrograms(t *testing.T) {
 func TestMissingProgram(t *testing.T) {
 	list := []tool{{program: "no-such-program-as-this", common: []string{"-x"}, what: "something", value: dtestLatency}}
 	var got []reference
-	measureReferences(list, "", "127.0.0.1", 3, func(found reference) { got = append(got, found) })
+	measureReferences(list, "127.0.0.1", 3, func(found reference) { got = append(got, found) })
 	if len(got) != 1 || got[0].Missing == "" || len(got[0].Values) != 0 {
 		t.Errorf("got %+v", got)
 	}

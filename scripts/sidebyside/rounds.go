@@ -7,10 +7,7 @@ import (
 )
 
 // programs are the twins.
-type programs struct {
-	c, golang string
-	serverBy  string // the command that runs a server on another host
-}
+type programs struct{ c, golang string }
 
 // firstQual is the connection qualifier of the first twin. Each twin has its own: a qualifier may stay in use for a
 // while after its owner has gone.
@@ -25,12 +22,12 @@ func compare(p programs, adapter string, qual int, list []measurement, rounds in
 	if len(list) == 0 {
 		return nil
 	}
-	inC, err := startTwin(p.c, p.serverBy, adapter, qual)
+	inC, err := startTwin(p.c, adapter, qual)
 	if err != nil {
 		return err
 	}
 	defer inC.kill()
-	inGo, err := startTwin(p.golang, p.serverBy, adapter, qual+1)
+	inGo, err := startTwin(p.golang, adapter, qual+1)
 	if err != nil {
 		return err
 	}

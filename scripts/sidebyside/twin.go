@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -107,20 +106,14 @@ func (p *process) kill() {
 // twin is a server and its client, which are connected.
 type twin struct{ server, client *process }
 
-// startTwin starts the server with the command serverBy, if there is one. serverBy takes the program's name and
-// arguments.
-func startTwin(program, serverBy, adapter string, qual int) (t twin, err error) {
+func startTwin(program, adapter string, qual int) (t twin, err error) {
 	defer func() {
 		if err != nil {
 			t.kill()
 		}
 	}()
 	number := strconv.Itoa(qual)
-	serve := []string{program, "server", adapter, number}
-	if serverBy != "" {
-		serve = []string{serverBy, filepath.Base(program), "server", adapter, number}
-	}
-	if t.server, err = start(0, serve[0], serve[1:]...); err != nil {
+	if t.server, err = start(0, program, "server", adapter, number); err != nil {
 		return t, err
 	}
 	address, err := t.server.expect("listening")

@@ -133,13 +133,10 @@ func (c *crowd) meet() error {
 			if err != nil {
 				return err
 			}
-			if err := arrival.CR().Accept(s.ep, nil); err != nil {
+			if err := arrival.CR().AcceptAndWait(c.ctx, s.ep, nil); err != nil {
 				return err
 			}
-		} else if err := s.ep.Connect(c.address, c.qual, udat.TimeoutInfinite, nil); err != nil {
-			return err
-		}
-		if err := c.connectionEvent(s, udat.EventConnectionEstablished, false); err != nil {
+		} else if _, err := s.ep.ConnectAndWait(c.ctx, c.address, c.qual, nil); err != nil {
 			return err
 		}
 		if i%alive == alive-1 {
@@ -147,14 +144,6 @@ func (c *crowd) meet() error {
 		}
 	}
 	return nil
-}
-
-func (c *crowd) connectionEvent(s *station, expected udat.EventNumber, ofAny bool) error {
-	event, err := s.connections.Wait(c.ctx)
-	if err == nil && (event.Number != expected || !ofAny && event.EP() != s.ep) {
-		err = fmt.Errorf("%v came instead of %v", event.Number, expected)
-	}
-	return err
 }
 
 func (c *crowd) postReceive(i int) error {
@@ -236,17 +225,16 @@ func (c *crowd) received(i int) error {
 func (c *crowd) part() error {
 	for i := range c.stations {
 		s := &c.stations[i]
-		if c.server {
-			if err := c.connectionEvent(s, udat.EventConnectionDisconnected, !c.own); err != nil {
+		if !c.server {
+			if err := s.ep.Disconnect(udat.CloseGraceful); err != nil {
 				return err
 			}
+		}
+		if _, err := s.connections.Expect(c.ctx, udat.EventConnectionDisconnected); err != nil {
+			return err
+		}
+		if c.server {
 			continue
-		}
-		if err := s.ep.Disconnect(udat.CloseGraceful); err != nil {
-			return err
-		}
-		if err := c.connectionEvent(s, udat.EventConnectionDisconnected, false); err != nil {
-			return err
 		}
 		if err := c.free(s); err != nil {
 			return err
