@@ -48,7 +48,7 @@ func TestArrowsGoDown(t *testing.T) {
 
 // Files of udat hold one object each. Types refer to each other, and functions do not call each other in circles.
 func TestCirclesOfUdat(t *testing.T) {
-	const mostFiles = 20
+	const mostFiles = 15
 	g := read(t, "udat")
 	for _, c := range g.Files.Circles() {
 		if len(c) > mostFiles {
@@ -65,7 +65,7 @@ func TestCirclesOfUdat(t *testing.T) {
 		}
 	}
 	for from, most := range map[string]struct{ functions, files int }{
-		"(*EP).PostSend": {40, 8},
+		"(*EP).PostSend": {20, 7},
 		"(*EVD).Wait":    {45, 8},
 		"(*EP).Connect":  {30, 8},
 		"(*EP).Free":     {25, 6},

@@ -130,14 +130,6 @@ func (ia *IA) notInZone(zone string) bool {
 	return zone != "" && err == nil && len(with) == 0
 }
 
-// requireConnectable refuses an endpoint that cannot connect from the given state.
-func (ep *EP) requireConnectable(op string, from EPState) error {
-	if ep.parts.connect == nil {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: set one with CreateEP or Modify")
-	}
-	return ep.requireState(op, from)
-}
-
 // DupConnect is Connect to the service that another endpoint of the adapter has
 // connected to. That one must be CONNECTED, and must have begun the connection: the
 // provider does not know what service an accepted one belongs to.
@@ -167,31 +159,4 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 		}
 		return checkFile(op, r, ep.ia.overTCP)
 	})
-}
-
-// accept is the endpoint's part of CR.Accept. It reports whether the library
-// has seen the request.
-func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
-	if err := ep.lockRequests(op); err != nil {
-		return false, err
-	}
-	defer ep.unlockRequests()
-	if err := ep.obj.requireAdapterOf(&cr.obj, op, InvalidHandleEP); err != nil {
-		return false, err
-	}
-	from, call, handle := EPStateUnconnected, shadow.Accept, ep.handle
-	if cr.param.RSP != nil {
-		from, call, handle = EPStatePassiveConnectionPending, shadow.AcceptReserved, 0 // the library knows it
-	}
-	if err := ep.requireConnectable(op, from); err != nil {
-		return false, err
-	}
-	defer ep.shadow.Begin(call).End(&err)
-	ep.recv.mu.Lock() // an accept that fails makes the library post the receives again
-	r := cgo.CRAccept(cr.handle, handle, privateData)
-	ep.recv.mu.Unlock()
-	if !r.OK() {
-		cgo.CRReject(cr.handle, nil) // until then the library keeps what it fails to accept, and reserves the endpoint
-	}
-	return true, check(op, r)
 }

@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"sync"
@@ -140,4 +141,43 @@ func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native fu
 		return err
 	}
 	return outcome
+}
+
+// accept is the endpoint's part of CR.Accept. It reports whether the library
+// has seen the request.
+func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
+	if err := ep.lockRequests(op); err != nil {
+		return false, err
+	}
+	defer ep.unlockRequests()
+	if err := ep.obj.requireAdapterOf(&cr.obj, op, InvalidHandleEP); err != nil {
+		return false, err
+	}
+	from, call, handle := EPStateUnconnected, shadow.Accept, ep.handle
+	if cr.param.RSP != nil {
+		from, call, handle = EPStatePassiveConnectionPending, shadow.AcceptReserved, 0 // the library knows it
+	}
+	if err := ep.requireConnectable(op, from); err != nil {
+		return false, err
+	}
+	defer ep.shadow.Begin(call).End(&err)
+	ep.recv.mu.Lock() // an accept that fails makes the library post the receives again
+	r := cgo.CRAccept(cr.handle, handle, privateData)
+	ep.recv.mu.Unlock()
+	if !r.OK() {
+		cgo.CRReject(cr.handle, nil) // until then the library keeps what it fails to accept, and reserves the endpoint
+	}
+	return true, check(op, r)
+}
+
+// AcceptAndWait is Accept and a wait for its outcome, as ConnectAndWait has it.
+func (cr *CR) AcceptAndWait(ctx context.Context, ep *EP, privateData []byte) error {
+	if err := cr.Accept(ep, privateData); err != nil {
+		return err
+	}
+	if ep == nil {
+		ep = cr.param.LocalEP
+	}
+	_, err := ep.waitEstablished(ctx)
+	return err
 }

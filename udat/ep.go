@@ -496,3 +496,11 @@ var stateSubtypes = map[EPState]ReturnSubtype{
 func inAttempt(state EPState) bool {
 	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
 }
+
+// requireConnectable refuses an endpoint that cannot connect from the given state.
+func (ep *EP) requireConnectable(op string, from EPState) error {
+	if ep.parts.connect == nil {
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: set one with CreateEP or Modify")
+	}
+	return ep.requireState(op, from)
+}

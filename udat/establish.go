@@ -21,18 +21,6 @@ func (ep *EP) ConnectAndWait(ctx context.Context, remote netip.Addr, qual ConnQu
 	return ep.waitEstablished(ctx)
 }
 
-// AcceptAndWait is Accept and a wait for its outcome, as ConnectAndWait has it.
-func (cr *CR) AcceptAndWait(ctx context.Context, ep *EP, privateData []byte) error {
-	if err := cr.Accept(ep, privateData); err != nil {
-		return err
-	}
-	if ep == nil {
-		ep = cr.param.LocalEP
-	}
-	_, err := ep.waitEstablished(ctx)
-	return err
-}
-
 func (ep *EP) waitEstablished(ctx context.Context) (privateData []byte, err error) {
 	if err := ep.lockRequests(waitOp); err != nil {
 		return nil, err

@@ -265,3 +265,8 @@ func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
 	}
 	return err
 }
+
+func (ia *IA) evdWithHandle(handle cgo.EVDHandle) *EVD {
+	evd, _ := ia.objectWithHandle(cgo.Handle(handle)).(*EVD)
+	return evd
+}

@@ -224,3 +224,13 @@ func littleEndian(v uint32) uint32 {
 	binary.LittleEndian.PutUint32(b[:], v)
 	return binary.NativeEndian.Uint32(b[:])
 }
+
+func (ia *IA) serviceWithHandle(handle cgo.Handle) *service {
+	switch o := ia.objectWithHandle(handle).(type) {
+	case *PSP:
+		return &o.service
+	case *RSP:
+		return &o.service
+	}
+	return nil
+}

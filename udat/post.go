@@ -1,5 +1,10 @@
 package udat
 
+import (
+	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/shadow"
+)
+
 // PostSend sends the bytes of the segments, in order, as one message. The memory must
 // not change until the completion, which carries cookie and comes to the request EVD. A
 // post does not allocate.
@@ -65,4 +70,37 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 //	    IN const DAT_RMR_TRIPLET *remote_buffer, IN DAT_COMPLETION_FLAGS completion_flags)
 func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
 	return ep.post(&opRDMAWrite, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, nil)
+}
+
+// post posts an operation of any kind. operands are those of the extension's operations: see
+// cgo.EPPost.
+func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
+	if ep == nil {
+		return ep.object().unusable(op.call, InvalidHandleEP)
+	}
+	q := ep.queue(op)
+	q.mu.Lock()
+	q.posts, q.iov = q.posts[:0], q.iov[:0]
+	err := q.add(op, p, argument{&ep.obj, InvalidHandleEP})
+	if err == nil {
+		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
+			err = q.refused(op, len(q.iov), r)
+		} else {
+			ep.ia.counters.Load().posted(1)
+			if ep.shadow != nil {
+				shadow.Assert(&q.mu, func() { ep.shadow.Posted(op.call) })
+			}
+		}
+	}
+	q.mu.Unlock() // without a defer: see shadow.Assert
+	ep.ia.refusedPost(err)
+	return err
+}
+
+// queue returns the queue that an operation is posted to.
+func (ep *EP) queue(op *operation) *workQueue {
+	if op == &opReceive {
+		return &ep.recv
+	}
+	return &ep.request
 }

@@ -1,7 +1,6 @@
 package udat
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -241,9 +240,6 @@ func (i ProviderInfo) opens() bool {
 	return i.VersionMajor == cgo.VersionMajor && i.VersionMinor == cgo.VersionMinor && !i.ThreadSafe
 }
 
-// asyncQLen is how many errors are kept for a program that does not look.
-const asyncQLen = 4096
-
 // registry serialises opening and closing, which load and unload the libraries
 // of the providers, and guards providers.
 var registry sync.Mutex
@@ -307,11 +303,4 @@ func newProviderInfo(p *cgo.ProviderInfo) ProviderInfo {
 		VersionMinor: p.DaplVersionMinor,
 		ThreadSafe:   p.IsThreadSafe != 0,
 	}
-}
-
-func cString(b []byte) string {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
-	return string(b)
 }

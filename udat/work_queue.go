@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // A workQueue is one of the library's queues of operations: the receives or the requests of an
@@ -17,39 +16,6 @@ type workQueue struct {
 
 	iov   []cgo.LMRTriplet // scratch
 	posts []cgo.Post       // scratch
-}
-
-// post posts an operation of any kind. operands are those of the extension's operations: see
-// cgo.EPPost.
-func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
-	if ep == nil {
-		return ep.object().unusable(op.call, InvalidHandleEP)
-	}
-	q := ep.queue(op)
-	q.mu.Lock()
-	q.posts, q.iov = q.posts[:0], q.iov[:0]
-	err := q.add(op, p, argument{&ep.obj, InvalidHandleEP})
-	if err == nil {
-		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
-			err = q.refused(op, len(q.iov), r)
-		} else {
-			ep.ia.counters.Load().posted(1)
-			if ep.shadow != nil {
-				shadow.Assert(&q.mu, func() { ep.shadow.Posted(op.call) })
-			}
-		}
-	}
-	q.mu.Unlock() // without a defer: see shadow.Assert
-	ep.ia.refusedPost(err)
-	return err
-}
-
-// queue returns the queue that an operation is posted to.
-func (ep *EP) queue(op *operation) *workQueue {
-	if op == &opReceive {
-		return &ep.recv
-	}
-	return &ep.request
 }
 
 // add adds the native form of an operation to q.posts and q.iov. It refuses what the library cannot see, or
