@@ -2,18 +2,13 @@ package udat
 
 import "fmt"
 
-// ConnQual is a connection qualifier: the number on which a service listens. Any
-// but 0 will do.
+// ConnQual is a connection qualifier: the number on which a service listens. Any number but 0 is
+// valid. Providers turn it into a port, as in C, so several qualifiers may mean the same service:
 //
-// A provider makes a port of it, as in C, so that several qualifiers mean the
-// same service:
-//
-//   - The CMA provider takes a qualifier up to 65535 as it is, and makes
-//     q % 32001 + 33534 of a larger one. It is a port of the RDMA connection
-//     manager, not one of TCP.
-//   - The socket CM provider takes the low 16 bits of q + 1000 as a TCP port.
-//     Ports below 1024, to which 64537 for example leads, take a privilege to
-//     listen on. Where the 16 bits are 0 nobody can listen.
+//   - CMA uses a qualifier up to 65535 as it is, and q % 32001 + 33534 for a larger one. The port
+//     is one of the RDMA connection manager, not of TCP.
+//   - Socket CM uses the low 16 bits of q + 1000 as a TCP port. It refuses port 0, and ports below
+//     1024 need a privilege to listen.
 type ConnQual uint64
 
 func (q ConnQual) check(op string, argument ReturnSubtype) error {

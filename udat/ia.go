@@ -11,8 +11,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// IA is an open interface adapter: a device under a provider. Everything else is made
-// on one.
+// IA is an open interface adapter: a device with a provider.
 type IA struct {
 	obj      object
 	name     string
@@ -44,7 +43,7 @@ func (ia *IA) object() *object {
 	return &ia.obj
 }
 
-// Name returns the name that the adapter was opened by.
+// Name returns the name that was given to Open.
 func (ia *IA) Name() string {
 	if ia == nil {
 		return ""
@@ -52,7 +51,7 @@ func (ia *IA) Name() string {
 	return ia.name
 }
 
-// String returns the name that the adapter was opened by and that of its provider, if it is another.
+// String returns the Name and, if it differs, the ProviderName.
 func (ia *IA) String() string {
 	switch name := ia.Name(); {
 	case ia == nil || name == ia.providerAttr.ProviderName:
@@ -62,13 +61,10 @@ func (ia *IA) String() string {
 	}
 }
 
-// AsyncEVD returns the EVD on which the adapter reports asynchronous errors. It
-// cannot be freed. A program can ignore it: all but the first 4096 are dropped.
-//
-// EventAsyncErrorIACatastrophic says that the device was removed: close the
-// adapter. The other errors concern one object, and the end of a connection is
-// reported to the endpoint, too. A port that goes down or comes back is no
-// error: connections go on when it is back, or end as broken.
+// AsyncEVD returns the EVD of the adapter's asynchronous errors. It cannot be freed. A program may
+// ignore it: it keeps the first 4096 events. EventAsyncErrorIACatastrophic reports that the device
+// was removed: close the adapter. Other errors concern one object. A port that goes down is no
+// error: connections continue when it is back, or break.
 func (ia *IA) AsyncEVD() *EVD {
 	if ia == nil {
 		return nil
@@ -76,8 +72,8 @@ func (ia *IA) AsyncEVD() *EVD {
 	return ia.async
 }
 
-// Query returns the attributes of the adapter and of its provider. It fails with
-// ErrInternalError if the device has gone.
+// Query returns the attributes of the adapter and of its provider. It fails with ErrInternalError
+// if the device is gone.
 //
 //	Implements: DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
 //	    OUT DAT_EVD_HANDLE *async_evd_handle, IN DAT_IA_ATTR_MASK ia_attr_mask,

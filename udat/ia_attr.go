@@ -7,57 +7,38 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// IAAttr holds the attributes of an adapter: what it is, and the most that it
-// has of each thing.
+// IAAttr holds the attributes and the limits of an adapter.
 type IAAttr struct {
-	AdapterName                   string // the device's, see device.List
-	VendorName                    string
-	HardwareVersionMajor          uint32
-	HardwareVersionMinor          uint32
-	Address                       netip.Addr // the address that peers connect to
-	MaxEPs                        int
-	MaxDTOPerEP                   int // some devices, such as mlx5, have room for fewer requests than they report
-	MaxRDMAReadPerEPIn            int
-	MaxRDMAReadPerEPOut           int
-	MaxEVDs                       int
-	MaxEVDQLen                    int
-	MaxIOVSegmentsPerDTO          int
-	MaxLMRs                       int
-	MaxLMRBlockSize               uint32 // bytes; 4 GiB - 1 stands for more; soft-RoCE of Linux 7.3 takes 1 GiB
-	MaxLMRVirtualAddress          uint64
-	MaxPZs                        int
-	MaxMessageSize                uint32 // bytes
-	MaxRDMASize                   uint32 // bytes
-	MaxRMRs                       int
-	MaxRMRTargetAddress           uint64
-	MaxSRQs                       int // 0: the device has no shared receive queues
-	MaxEPPerSRQ                   int
-	MaxRecvPerSRQ                 int
-	MaxIOVSegmentsPerRead         int
-	MaxIOVSegmentsPerWrite        int
-	MaxRDMAReadIn                 int  // of the adapter
-	MaxRDMAReadOut                int  // of the adapter
-	MaxRDMAReadPerEPInGuaranteed  bool // MaxRDMAReadPerEPIn does not depend on other endpoints
-	MaxRDMAReadPerEPOutGuaranteed bool // the same of MaxRDMAReadPerEPOut
-	ExtensionSupported            bool // the InfiniBand extension; a device may lack some of its operations: see ProviderAttr.Supports
-	TransportAttr                 map[string]string
-	VendorAttr                    map[string]string
+	AdapterName, VendorName                                             string // AdapterName is the device's: see device.List
+	HardwareVersionMajor, HardwareVersionMinor                          uint32
+	Address                                                             netip.Addr // the address that peers connect to
+	MaxEPs, MaxEVDs, MaxPZs, MaxLMRs, MaxRMRs, MaxSRQs                  int        // objects; MaxRMRs and MaxSRQs are 0 if the device has none
+	MaxDTOPerEP                                                         int        // some devices, such as mlx5, have room for fewer requests
+	MaxEVDQLen, MaxEPPerSRQ, MaxRecvPerSRQ                              int
+	MaxIOVSegmentsPerDTO, MaxIOVSegmentsPerRead, MaxIOVSegmentsPerWrite int
+	MaxRDMAReadPerEPIn, MaxRDMAReadPerEPOut                             int
+	MaxRDMAReadIn, MaxRDMAReadOut                                       int    // of the adapter
+	MaxRDMAReadPerEPInGuaranteed, MaxRDMAReadPerEPOutGuaranteed         bool   // that limit does not depend on other endpoints
+	MaxMessageSize, MaxRDMASize                                         uint32 // bytes
+	MaxLMRBlockSize                                                     uint32 // bytes; 4 GiB - 1 stands for more; soft-RoCE of Linux 7.3 takes 1 GiB
+	MaxLMRVirtualAddress, MaxRMRTargetAddress                           uint64
+	ExtensionSupported                                                  bool // the InfiniBand extension: see ProviderAttr.Supports
+	TransportAttr, VendorAttr                                           map[string]string
 }
 
 // ProviderAttr holds the attributes of the provider of an adapter.
 type ProviderAttr struct {
-	ProviderName             string // the adapter's name in the registry
-	ProviderVersionMajor     uint32
-	ProviderVersionMinor     uint32
-	DaplVersionMajor         uint32
-	DaplVersionMinor         uint32
-	CompletionFlagsSupported CompletionFlags
-	IsThreadSafe             bool // of the provider; this package is, whatever it says
-	MaxPrivateDataSize       int  // bytes that Connect, Accept and Reject can carry
-	OptimalBufferAlignment   int  // bytes
-	SRQSupported             bool // the device has shared receive queues
-	// ProviderSpecificAttr has attributes by name: the GUID of the device, the GID that connections use, the MTU and the state of its
-	// port when the adapter was opened, and which of the extension's operations work.
+	ProviderName                               string // the adapter's name in the registry
+	ProviderVersionMajor, ProviderVersionMinor uint32
+	DaplVersionMajor, DaplVersionMinor         uint32
+	CompletionFlagsSupported                   CompletionFlags
+	IsThreadSafe                               bool // of the provider; this package always is
+	MaxPrivateDataSize                         int  // bytes that Connect, Accept and Reject can carry
+	OptimalBufferAlignment                     int  // bytes
+	SRQSupported                               bool // the device has shared receive queues
+	// ProviderSpecificAttr has attributes by name: the GUID of the device, the GID of connections,
+	// the MTU and state of the port when the adapter was opened, and the operations of the
+	// extension.
 	ProviderSpecificAttr map[string]string
 }
 
@@ -115,9 +96,9 @@ func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
 	}
 }
 
-// Supports reports whether the adapter's device has an operation. It may lack those
-// of the InfiniBand extension, DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap,
-// and does on iWARP. Posting one that it lacks fails with ErrNotImplemented.
+// Supports reports whether the device has an operation. It may lack those of the InfiniBand
+// extension, as on iWARP: DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap. Their posts then
+// fail with ErrNotImplemented.
 func (a ProviderAttr) Supports(op DTO) bool {
 	attribute := map[DTO]string{DTOIBRDMAWriteImmed: "DAT_IB_IMMED_DATA", DTOIBFetchAdd: "DAT_IB_FETCH_AND_ADD", DTOIBCmpSwap: "DAT_IB_CMP_AND_SWAP"}[op]
 	return a.ProviderSpecificAttr[attribute] != "FALSE"

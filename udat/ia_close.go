@@ -8,13 +8,11 @@ import (
 	"github.com/goudat/goudat/udat/internal/logging"
 )
 
-// Close closes the adapter. While objects are alive on it, CloseGraceful fails with
-// ErrInvalidState, names them, and changes nothing. CloseAbrupt frees them first, in
-// the right order; once it has begun, calls that create objects fail with ErrClosed. A
-// second Close waits for the first and returns ErrClosed.
-//
-// If the library fails to close the adapter, Close returns its error, and the native
-// adapter stays open until the process ends.
+// Close closes the adapter. While objects are alive on it, CloseGraceful changes nothing and fails
+// with ErrInvalidState, which names them. CloseAbrupt frees them first, in the right order; from
+// then on, calls that create objects fail with ErrClosed. A second Close waits for the first and
+// returns ErrClosed. If the library fails to close the adapter, Close returns its error, and the
+// native adapter stays open until the process ends.
 //
 //	Implements: DAT_RETURN dat_ia_close(IN DAT_IA_HANDLE ia_handle, IN DAT_CLOSE_FLAGS ia_flags)
 func (ia *IA) Close(flags CloseFlags) error {

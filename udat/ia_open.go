@@ -14,31 +14,27 @@ import (
 	"github.com/goudat/goudat/udat/internal/opening"
 )
 
-// Open opens the adapter that name means, which is the first of these that fits:
+// Open opens the adapter that name means, the first of these that fits:
 //
-//   - an entry of the registry, see Providers. It hides a device of that name.
-//   - "cma:eth0", the CMA provider (libdaplofa) on a network interface, or on
-//     that with an address of IPv4 or IPv6.
-//   - "scm:mlx5_0/1", the socket CM provider (libdaploscm) on a device and a
-//     port; without "/1", on the first active port.
-//   - "mlx5_0", a device, see device.List: the CMA provider, which connects over
-//     the device itself, if an interface of the device has an address, and
-//     else the socket CM provider, which connects over any other network. See
-//     SetLogHandler for a record of the choice.
-//   - "eth0", a network interface: "cma:eth0".
+//   - an entry of the registry, see Providers; it hides a device of that name
+//   - "cma:eth0": the CMA provider (libdaplofa) on a network interface, or on that of an address
+//   - "scm:mlx5_0/1": the socket CM provider (libdaploscm) on a port of a device; without "/1", on
+//     the first active port
+//   - "mlx5_0", a device, see device.List: CMA, if an interface of the device has an address;
+//     otherwise socket CM, which connects over any other network. SetLogHandler logs the choice.
+//   - "eth0", a network interface: "cma:eth0"
 //
-// All but the first need no entry in dat.conf. ProviderAttr has the name in
-// full. A peer has to use the same provider.
+// Only the first needs dat.conf. A peer must use the same provider. Open fails with
 //
-// It fails with ErrProviderNotFound for want of the entry or the library, or, with
-// device.ProblemWrongLibrary, if libdat2 or the provider is not that of scripts/native,
-// see NativeLibrary; with ErrModelNotSupported for the socket CM provider on iWARP;
-// with ErrInvalidState if the adapter is open already, and its device was removed
-// since; with ErrInvalidAddress if it is open already, and no interface has the
-// address any more that it had at first; with ErrPrivilegesViolation for the CMA
-// provider in a process that has changed its credentials since it opened the first
-// adapter; and with the provider's error. The error's Detail says what a user can
-// do, and it matches a Problem.
+//   - ErrProviderNotFound without the entry or the library, or with another libdat2 or provider
+//     than that of scripts/native: see NativeLibrary
+//   - ErrModelNotSupported for socket CM on iWARP
+//   - ErrInvalidState if the adapter is already open and its device was removed since
+//   - ErrInvalidAddress if the adapter is already open and no interface has its first address now
+//   - ErrPrivilegesViolation for CMA if the process changed its credentials after it opened an
+//     adapter
+//
+// or the provider's error. It matches a Problem; its Detail says what to do.
 //
 //	Implements: DAT_RETURN dat_ia_open(IN const DAT_NAME_PTR ia_name,
 //	    IN DAT_COUNT async_evd_min_qlen, INOUT DAT_EVD_HANDLE *async_evd_handle,

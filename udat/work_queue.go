@@ -18,8 +18,8 @@ type workQueue struct {
 	posts []cgo.Post       // scratch
 }
 
-// add adds the native form of an operation to q.posts and q.iov. It refuses what the library cannot see, or
-// does not look at. The caller holds mu; owner is what the queue belongs to.
+// add adds the native form of an operation to q.posts and q.iov. It refuses what the library cannot
+// see, or does not look at. The caller holds mu; owner is what the queue belongs to.
 func (q *workQueue) add(op *operation, p *Post, owner argument) error {
 	switch {
 	case q.handle == 0:
@@ -46,7 +46,8 @@ func (q *workQueue) add(op *operation, p *Post, owner argument) error {
 	return nil
 }
 
-// refused is check for the library's refusal of an operation with so many segments. The caller holds mu.
+// refused is check for the library's refusal of an operation with so many segments. The caller
+// holds mu.
 func (q *workQueue) refused(op *operation, segments int, r cgo.Return) error {
 	ia, subtype := q.pz.ia, ReturnSubtype(r.Subtype())
 	queue, room, iov, most := "shared receive queue", "see SRQ.Resize", "SRQAttr.MaxRecvIOV", ia.attr.MaxIOVSegmentsPerDTO
