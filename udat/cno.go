@@ -97,8 +97,9 @@ func (cno *CNO) Free() error {
 }
 
 // ModifyAgent replaces the agent; nil removes it. When an EVD has events, the agent is removed and
-// called with the EVD, on a goroutine of its own. To be called again, it takes the events and then
-// calls ModifyAgent. A replaced agent is not called any more, but a call that has begun continues.
+// called with the EVD, on a goroutine of its own. To be called again, the agent takes the events
+// and then calls ModifyAgent. A replaced agent is not called any more, but a call that has begun
+// continues.
 //
 //	Stands in for: DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
 //	    IN DAT_OS_WAIT_PROXY_AGENT agent)
@@ -211,7 +212,7 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 	return nil
 }
 
-// Enable lets events, including queued ones, trigger the CNO, as at first.
+// Enable lets events, even queued ones, trigger the CNO. EVDs start enabled.
 //
 //	Implements: DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false) }

@@ -57,7 +57,7 @@ func (v EventNumber) Is(target error) bool {
 	return v == EventConnectionTimedOut && (target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded)
 }
 
-// DTO names a data transfer operation. Its values are those of C plus 1.
+// DTO names a data transfer operation: C's value plus 1, so that 0 is none.
 //
 //constants:plus 1
 //constants:string
@@ -92,7 +92,7 @@ func (v DTOStatus) MarshalText() ([]byte, error) { return []byte(v.String()), ni
 //constants:without CompletionLMRInvalidateFence
 type CompletionFlags uint32
 
-// CloseFlags say how to close an adapter or connection; by default CloseAbrupt.
+// CloseFlags say how to close an adapter or a connection. 0 is CloseAbrupt.
 //
 //constants:all
 type CloseFlags uint32
@@ -102,7 +102,7 @@ type CloseFlags uint32
 //constants:without EVDDefault EVDExtensionBase EVDIBExtension
 type EVDFlags uint32
 
-// MemPriv is a set of memory privileges. MemPrivAll lacks MemPrivIBRemoteAtomic.
+// MemPriv holds memory privileges. MemPrivAll lacks MemPrivIBRemoteAtomic.
 //
 //constants:without MemPrivNone MemPrivExtensionBase
 type MemPriv uint32

@@ -29,12 +29,12 @@ func (cr *CR) object() *object {
 
 // CRParam holds the parameters of a connection request.
 type CRParam struct {
-	PSP           *PSP     // that the request came to, or nil
+	PSP           *PSP     // where the request arrived, or nil
 	RSP           *RSP     // the same
 	ConnQual      ConnQual // of the service point
-	LocalEP       *EP      // that the RSP has reserved, nil for a PSP
+	LocalEP       *EP      // reserved by the RSP, nil for a PSP
 	RemoteAddress netip.Addr
-	PrivateData   []byte // that the peer gave to Connect; CMA pads it with zeros to its limit
+	PrivateData   []byte // of the peer's Connect; CMA pads it with zeros to its limit
 }
 
 // newCR asks the library about the request: it forgets it with the answer.

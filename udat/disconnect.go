@@ -9,8 +9,8 @@ import (
 // EventConnectionDisconnected on their connect EVDs, after the completions of all requests, for
 // which the library waits up to 250 ms. CloseAbrupt fails outstanding operations with
 // DTOErrFlushed. CloseGraceful lets requests complete first: the endpoint is in DISCONNECT_PENDING
-// and refuses new ones until then, or until CloseAbrupt. It does nothing in DISCONNECTED. Before a
-// connection it fails with ErrInvalidState.
+// and refuses new ones until then, or until CloseAbrupt. Before a connection Disconnect fails with
+// ErrInvalidState; after it, it does nothing.
 //
 //	Implements: DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_CLOSE_FLAGS disconnect_flags)

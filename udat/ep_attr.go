@@ -9,12 +9,11 @@ import (
 
 // EPAttr holds the attributes of an endpoint. A zero field means the provider's default, see
 // IA.DefaultEPAttr: a program that posts many receives needs only &EPAttr{MaxRecvDTOs: 64}.
-// EP.Query returns the actual values. Each limit is at most the one of IAAttr in its comment. The
-// only size that posts are checked against is IAAttr.MaxMessageSize.
+// EP.Query returns the actual values. Posts are checked against IAAttr.MaxMessageSize only.
 //
 // All completions on one EVD must have the same completion flags; CompletionDefault means
-// CompletionEVDThreshold, the only ones for an EVD of other streams, too. The provider may ignore
-// flags that suppress wake-ups.
+// CompletionEVDThreshold, and an EVD of other streams, too, allows no others. The provider may
+// ignore flags that suppress wake-ups.
 type EPAttr struct {
 	MaxMessageSize                  uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
 	MaxRDMASize                     uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
@@ -24,7 +23,7 @@ type EPAttr struct {
 	MaxRecvIOV, MaxRequestIOV       int             // segments of one, at most IAAttr.MaxIOVSegmentsPerDTO
 	MaxRDMAReadIn                   int             // RDMA reads of the peer in progress, at most IAAttr.MaxRDMAReadPerEPIn
 	MaxRDMAReadOut                  int             // RDMA reads in progress, at most IAAttr.MaxRDMAReadPerEPOut
-	NoRDMAReadIn, NoRDMAReadOut     bool            // makes that limit 0
+	NoRDMAReadIn, NoRDMAReadOut     bool            // no RDMA reads, whatever that limit is
 	MaxRDMAReadIOV, MaxRDMAWriteIOV int             // segments, at most IAAttr.MaxIOVSegmentsPerRead and PerWrite
 }
 

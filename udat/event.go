@@ -10,7 +10,7 @@ import (
 
 // Event is one event, a complete copy: it outlasts the objects that it names.
 type Event struct {
-	// Number says what happened, and which of the other fields have a meaning.
+	// Number says what happened, and which other fields are valid.
 	Number EventNumber
 
 	// Of an EventDTOCompletion. Length is the number of bytes transferred, 0 unless

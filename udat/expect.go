@@ -19,7 +19,7 @@ func (evd *EVD) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// Expect takes one event like Wait, or fails like Wait. If it has another number, or is a failed
+// Expect takes one event, or fails, like Wait. If the event has another number, or is a failed
 // completion, Expect returns it with an *EventError.
 func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
 	event, err := evd.Wait(ctx)

@@ -63,8 +63,9 @@ func (ia *IA) String() string {
 
 // AsyncEVD returns the EVD of the adapter's asynchronous errors. It cannot be freed. A program may
 // ignore it: it keeps the first 4096 events. EventAsyncErrorIACatastrophic reports that the device
-// was removed: close the adapter. Other errors concern one object. A port that goes down is no
-// error: connections continue when it is back, or break.
+// was removed: close the adapter. Other errors concern one object; the end of a connection is also
+// reported to its endpoint. A port that goes down is no error: connections continue when it is
+// back, or break.
 func (ia *IA) AsyncEVD() *EVD {
 	if ia == nil {
 		return nil

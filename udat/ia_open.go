@@ -17,7 +17,8 @@ import (
 // Open opens the adapter that name means, the first of these that fits:
 //
 //   - an entry of the registry, see Providers; it hides a device of that name
-//   - "cma:eth0": the CMA provider (libdaplofa) on a network interface, or on that of an address
+//   - "cma:eth0" or "cma:192.0.2.1": the CMA provider (libdaplofa) on a network interface, named or
+//     with that address
 //   - "scm:mlx5_0/1": the socket CM provider (libdaploscm) on a port of a device; without "/1", on
 //     the first active port
 //   - "mlx5_0", a device, see device.List: CMA, if an interface of the device has an address;

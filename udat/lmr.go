@@ -185,7 +185,7 @@ func (ia *IA) SyncRDMARead(segments []Segment) error {
 	return ia.sync("dat_lmr_sync_rdma_read", segments, cgo.LMRSyncRDMARead)
 }
 
-// SyncRDMAWrite is the reverse of SyncRDMARead, for what peers wrote.
+// SyncRDMAWrite makes what peers wrote to the segments visible to the program: see SyncRDMARead.
 //
 //	Implements: DAT_RETURN dat_lmr_sync_rdma_write(IN DAT_IA_HANDLE ia_handle,
 //	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)

@@ -30,7 +30,7 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 }
 
 // AllocHugeMemory is AllocMemory in whole huge pages of pageSize bytes, such as 2 MiB (1<<21) or 1
-// GiB (1<<30), of which the adapter tracks fewer. It fails with ErrInvalidParameter if the kernel
+// GiB (1<<30), so that the adapter tracks fewer. It fails with ErrInvalidParameter if the kernel
 // has no pages of that size, and with ErrInsufficientResources if too few are free: reserve them,
 // for example in /proc/sys/vm/nr_hugepages.
 //

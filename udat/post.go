@@ -35,7 +35,7 @@ func (ep *EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) erro
 // belongs to the adapter until the completion, which carries cookie and the length of the message
 // and goes to the receive EVD. A longer message breaks the connection. Receives can be posted in
 // any state; post them before the connection is established. The segments need MemPrivLocalWrite.
-// EPAttr.MaxRecvDTOs may be outstanding. For errors see PostSend.
+// EPAttr.MaxRecvDTOs receives may be outstanding. For errors see PostSend.
 //
 //	Implements: DAT_RETURN dat_ep_post_recv(IN DAT_EP_HANDLE ep_handle, IN DAT_COUNT num_segments,
 //	    IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,
@@ -57,8 +57,8 @@ func (ep *EP) PostRDMARead(iov []Segment, cookie uint64, remote RMRTriplet, flag
 }
 
 // PostRDMAWrite writes the bytes of the segments, in order, to the remote memory. The peer's
-// program takes no part and gets no event. The remote memory needs MemPrivRemoteWrite. For
-// completion, flags and errors see PostSend.
+// program gets no event. The remote memory needs MemPrivRemoteWrite. For completion, flags and
+// errors see PostSend.
 //
 //	Implements: DAT_RETURN dat_ep_post_rdma_write(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie,

@@ -149,7 +149,7 @@ type RMRParam struct {
 	RMRContext uint32 // as in the RMRTriplet for a peer
 }
 
-// Query returns the parameters of the region, with those of an outstanding bind.
+// Query returns the parameters of the region, an outstanding bind included.
 //
 //	Implements: DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
 //	    IN DAT_RMR_PARAM_MASK rmr_param_mask, OUT DAT_RMR_PARAM *rmr_param)

@@ -74,7 +74,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 }
 
 // PostRecv posts memory for one message to any endpoint of the queue. Messages use receives in
-// order of posting; they complete in any order. The memory belongs to the adapter until the
+// order of posting, which complete in any order. The memory belongs to the adapter until the
 // completion, which carries cookie and goes to the receive EVD of the endpoint with the message.
 // MaxRecvDTOs receives may be outstanding; see CreateEVD for the room that they take. For errors
 // see EP.PostRecv. PostRecv does not allocate.

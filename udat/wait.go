@@ -30,7 +30,7 @@ func (evd *EVD) Wait(ctx context.Context) (Event, error) {
 
 // WaitBatch waits until threshold events are queued, and takes all, up to len(events). threshold
 // must be 1 to len(events), and not more than the queue holds. If ctx ends first, it takes none. It
-// calls the same C function as Wait.
+// calls the C function of Wait.
 func (evd *EVD) WaitBatch(ctx context.Context, events []Event, threshold int) (int, error) {
 	if err := evd.enter(waitOp); err != nil {
 		return 0, err
