@@ -14,7 +14,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// wantNoAllocations fails the test if one of the calls allocates. The first round of each fills pools.
+// wantNoAllocations fails the test if one of the calls allocates. The first round of each fills
+// pools.
 func wantNoAllocations(t *testing.T, calls map[string]func() error) {
 	t.Helper()
 	previous := udat.SetAssertions(nil) // which do allocate
@@ -192,7 +193,8 @@ func TestSleepDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// Neither a look at an empty queue costs an allocation, nor asking for what an object is, where that has no slices.
+// Neither a look at an empty queue costs an allocation, nor asking for what an object is, where
+// that has no slices.
 func TestLooksDoNotAllocate(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e, _ := udattest.Pair(t, ia, nil) // connected, so that it has addresses

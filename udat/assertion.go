@@ -11,14 +11,12 @@ import (
 // assertions has what new endpoints report to, nil when they are not checked.
 var assertions atomic.Pointer[func(error)]
 
-// SetAssertions has the endpoints that are created from now on checked: at each call
-// and event, the library's state is compared with the specification. report gets the
-// first difference of an endpoint, an error that tells the last calls and events, too.
-// It is called on any goroutine and with locks held: it may panic, and must not call
-// this package. Nil turns the checks off. SetAssertions returns the previous function.
-//
-// UDAT_ASSERT=panic in the environment panics from the start of the program;
-// UDAT_ASSERT=log writes differences with package log.
+// SetAssertions checks endpoints that are created from now on: at each call and event, it compares
+// the library's state with the specification. report gets the first difference of an endpoint, an
+// error with the last calls and events. It runs on any goroutine, with locks held: it may panic,
+// and must not call this package. Nil turns the checks off. SetAssertions returns the previous
+// function. UDAT_ASSERT=panic in the environment panics from the start of the program;
+// UDAT_ASSERT=log logs with package log.
 func SetAssertions(report func(error)) (previous func(error)) {
 	var now *func(error)
 	if report != nil {

@@ -5,19 +5,14 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// PostBatch posts operations in order, and returns how many of them were accepted. If
-// one is refused, the error says why, and neither it nor the operations behind it are
-// posted. Each is checked, and completes, as if it were posted alone: see PostSend,
-// PostRecv, PostRDMARead and PostRDMAWrite.
+// PostBatch posts operations in order, and returns how many were accepted. It stops at the first
+// that is refused; the error says why. Each is checked, and completes, as if posted alone: see
+// PostSend.
 //
-// A batch crosses into C once for up to 64 operations that follow each other in the
-// same direction, receives or requests. Another batch or post in the same direction may
-// come between two such parts. PostBatch does not keep the slice, and allocates only
-// the first time on an endpoint.
-//
-// Over soft-RoCE the kernel moves the bytes during a post, which takes 20 µs and longer.
-// A program that posts for milliseconds there calls runtime.Gosched every 64 posts or so:
-// else Go's runtime takes its processor away, which costs where all processors are busy.
+// Up to 64 consecutive receives, or requests, cross into C at once; other posts may come between
+// two such parts. PostBatch does not keep the slice, and allocates only the first time on an
+// endpoint. With soft-RoCE a post takes 20 µs and longer: a program that posts for milliseconds
+// should call runtime.Gosched now and then, or Go's runtime takes its processor away.
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 	call := opSend.call
 	if len(batch) == 0 || ep == nil {
@@ -44,7 +39,8 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 // takes 29 ns, half a nanosecond for each operation.
 const mostAtOnce = 64
 
-// postSome posts the leading operations of batch that are receives, or requests. The caller holds mu.
+// postSome posts the leading operations of batch that are receives, or requests. The caller holds
+// mu.
 func (q *workQueue) postSome(ep *EP, receives bool, batch []Post) (accepted int, err error) {
 	q.posts, q.iov = q.posts[:0], q.iov[:0]
 	for i := range batch {

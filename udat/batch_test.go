@@ -123,7 +123,8 @@ func TestPostBatchRefusals(t *testing.T) {
 	})
 }
 
-// A batch that is longer than the queue is accepted as far as there is room, and the rest once completions were taken.
+// A batch that is longer than the queue is accepted as far as there is room, and the rest once
+// completions were taken.
 func TestPostBatchBeyondQueue(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		attr := udattest.DefaultAttr(t, ia)

@@ -10,8 +10,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// CNO is a consumer notification object: it tells waiters and an agent which of its
-// EVDs have events. CreateEVD and EVD.ModifyCNO attach EVDs.
+// CNO is a consumer notification object: it reports which of its EVDs have events. CreateEVD and
+// EVD.ModifyCNO attach EVDs.
 type CNO struct {
 	obj    object
 	ia     *IA
@@ -25,8 +25,7 @@ func (cno *CNO) object() *object {
 	return &cno.obj
 }
 
-// CreateCNO creates a notification object with an agent, which may be nil: see
-// ModifyAgent.
+// CreateCNO creates a notification object. For agent see CNO.ModifyAgent.
 //
 //	Implements: DAT_RETURN dat_cno_fd_create(IN DAT_IA_HANDLE ia_handle,
 //	    OUT DAT_FD *file_descriptor, OUT DAT_CNO_HANDLE *cno_handle)
@@ -49,7 +48,8 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	return cno, nil
 }
 
-// cannotNotify returns why there is no CNO: the library says so, or its descriptor could not be duplicated.
+// cannotNotify returns why there is no CNO: the library says so, or its descriptor could not be
+// duplicated.
 func cannotNotify(op string, r cgo.Return, err error) error {
 	if err != nil || r.Type() == cgo.InsufficientResources {
 		if err := fileLimit(op, 2); err != nil { // both descriptors
@@ -87,8 +87,8 @@ func (cno *CNO) Query() (CNOParam, error) {
 	return CNOParam{IA: cno.ia, Agent: cno.native.Agent()}, nil
 }
 
-// Free frees the notification object. Waiters get ErrClosed, and the agent is not
-// called any more. It fails with ErrInvalidState while EVDs are attached.
+// Free frees the notification object. Waiters get ErrClosed. The agent is not called any more. Free
+// fails with ErrInvalidState if EVDs are attached.
 //
 //	Implements: DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
@@ -96,10 +96,10 @@ func (cno *CNO) Free() error {
 	return cno.object().seal(op, InvalidHandleCNO, func() error { return check(op, cno.native.Free()) })
 }
 
-// ModifyAgent replaces the agent: a function that is called once, on a goroutine of its
-// own, with an EVD that has events, and then forgotten. An agent that is to be called
-// again calls ModifyAgent, best when it has taken the events. nil means none. After
-// ModifyAgent the former agent is not called, though a call that has begun goes on.
+// ModifyAgent replaces the agent; nil removes it. When an EVD has events, the agent is removed and
+// called with the EVD, on a goroutine of its own. To be called again, the agent takes the events
+// and then calls ModifyAgent. A replaced agent is not called any more, but a call that has begun
+// continues.
 //
 //	Stands in for: DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
 //	    IN DAT_OS_WAIT_PROXY_AGENT agent)
@@ -114,15 +114,13 @@ func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
 
 const cnoWaitOp = "dat_cno_wait"
 
-// Wait returns an attached EVD that has got events. It blocks until there is one or ctx
-// ends; then the error matches the context's error and its cause. If an EVD has
-// triggered the CNO already, Wait returns it even if ctx has ended.
+// Wait reports an EVD once each time it becomes non-empty, in order: drain the EVD with Poll before
+// the next Wait. Wait blocks until there is one or ctx ends; then the error matches the context's
+// error and its cause. An EVD that is already there is returned even if ctx has ended.
 //
-// Wait returns the EVDs in the order in which they have got events, each once until
-// then: take all events of an EVD, with Poll, before the next Wait. An EVD that is
-// attached with events counts as one that has just got them, and so does one with
-// events left when the last goroutine that waited on it has gone. Events that come
-// before that, or to a disabled EVD, do not count.
+// An EVD with events also counts when it is attached or enabled, and when the last goroutine in
+// EVD.Wait leaves events. Events that go to a goroutine in EVD.Wait, or come while the EVD is
+// disabled, do not count.
 //
 //	Stands in for: DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle, IN DAT_TIMEOUT timeout,
 //	    OUT DAT_EVD_HANDLE *evd_handle)
@@ -144,8 +142,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	return nil, cno.obj.unusableOr(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
 }
 
-// Trigger is Wait without waiting: it returns ErrQueueEmpty if no EVD has triggered the
-// notification object.
+// Trigger is Wait that fails with ErrQueueEmpty instead of waiting.
 //
 //	Implements: DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
 //	    OUT DAT_EVD_HANDLE *evd_handle)
@@ -159,14 +156,12 @@ func (cno *CNO) Trigger() (*EVD, error) {
 	return evd, check(op, r)
 }
 
-// SyscallConn returns the notification object's descriptor, for event loops: epoll, poll
-// and others. Control passes it on; Read and Write fail with errors.ErrUnsupported.
-//
-// The descriptor is readable while an EVD has triggered the notification object and
-// neither Wait, Trigger nor an agent has taken it. When it is readable, call Trigger
-// until that returns ErrQueueEmpty, and Poll on each EVD until it has no event. That suits
-// loops that look for levels and those that look for edges. Do not read, write or close
-// the descriptor. Free closes it, which takes it out of an epoll set.
+// SyscallConn returns the descriptor of the notification object, for event loops such as epoll.
+// Only Control works; Read and Write fail with errors.ErrUnsupported. The descriptor is readable
+// while an EVD has triggered the notification object and neither Wait, Trigger nor an agent has
+// taken it. Then call Trigger until it fails with ErrQueueEmpty, and drain each EVD with Poll, in
+// level-triggered and edge-triggered loops alike. Do not read, write or close the descriptor. Free
+// closes it, which removes it from an epoll set.
 func (cno *CNO) SyscallConn() (syscall.RawConn, error) {
 	if err := cno.object().enter(cnoQueryOp, InvalidHandleCNO); err != nil {
 		return nil, err
@@ -187,9 +182,8 @@ func (d descriptor) Control(f func(fd uintptr)) error {
 func (descriptor) Read(func(uintptr) bool) error  { return errors.ErrUnsupported }
 func (descriptor) Write(func(uintptr) bool) error { return errors.ErrUnsupported }
 
-// ModifyCNO attaches the event dispatcher to a CNO of the same adapter, and
-// detaches it from the one before; nil only detaches it. Events that are queued
-// already count. Free detaches an event dispatcher.
+// ModifyCNO attaches the event dispatcher to another CNO of the same adapter; nil only detaches it.
+// Queued events trigger the new CNO. Free detaches, too.
 //
 //	Implements: DAT_RETURN dat_evd_modify_cno(IN DAT_EVD_HANDLE evd_handle,
 //	    IN DAT_CNO_HANDLE cno_handle)
@@ -218,14 +212,13 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 	return nil
 }
 
-// Enable lets the events of the dispatcher trigger its CNO, those that are there
-// already included. That is how an EVD begins.
+// Enable lets events, even queued ones, trigger the CNO. EVDs start enabled.
 //
 //	Implements: DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false) }
 
-// Disable keeps the events of the dispatcher from triggering its CNO. It changes
-// nothing for Wait, Poll and the others that take events.
+// Disable keeps events from triggering the CNO of the dispatcher. Wait, Poll and the other calls
+// that take events work as before.
 //
 //	Implements: DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Disable() error { return evd.setDisabled("dat_evd_disable", true) }

@@ -78,7 +78,8 @@ func readable(t *testing.T, conn syscall.RawConn, within time.Duration) bool {
 	return p.revents&pollIn != 0
 }
 
-// The descriptor says whether Trigger would return an EVD, for loops that look for levels and for edges.
+// The descriptor says whether Trigger would return an EVD, for loops that look for levels and for
+// edges.
 func TestCNODescriptor(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		one, other := createEVD(t, ia, 8, udat.EVDSoftware), createEVD(t, ia, 8, udat.EVDSoftware)

@@ -96,7 +96,8 @@ func wantTriggered(t testing.TB, cno *udat.CNO, evd *udat.EVD) {
 	}
 }
 
-// Wait returns an EVD although another goroutine has taken its events meanwhile. Waits on an EVD leave its CNO as it is.
+// Wait returns an EVD although another goroutine has taken its events meanwhile. Waits on an EVD
+// leave its CNO as it is.
 func TestCNOWhenOthersTake(t *testing.T) {
 	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)
@@ -277,7 +278,8 @@ func TestCNOAgent(t *testing.T) {
 	})
 }
 
-// Either an agent gets an event dispatcher, or those who wait do, also if the agent is taken back just then.
+// Either an agent gets an event dispatcher, or those who wait do, also if the agent is taken back
+// just then.
 func TestCNOAgentTakenBack(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		evd := createEVD(t, ia, 8, udat.EVDSoftware)

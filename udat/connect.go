@@ -31,20 +31,17 @@ func microseconds(timeout time.Duration) uint32 {
 	return uint32((timeout + time.Microsecond - 1) / time.Microsecond)
 }
 
-// Connect asks the service that listens on qual at the adapter with the given
-// address for a connection, and sends privateData along. The outcome is an
-// event on the connect EVD: EventConnectionEstablished, or
-// EventConnectionNonPeerRejected when nobody listens or a queue of requests is
-// full, PeerRejected when the program there rejects it, Unreachable,
-// EventConnectionTimedOut when nothing came within timeout, and
-// EventConnectionBroken when the connection manager of a side failed meanwhile.
+// Connect asks the service that listens on qual at the adapter with the address remote for a
+// connection, and sends privateData along. The outcome is one of these events on the connect EVD,
+// which begin with EventConnection: Established, NonPeerRejected (nobody listens, or a queue of
+// requests is full), PeerRejected (by the program there), Unreachable, TimedOut (no answer within
+// timeout), Broken (the connection manager of a side failed).
 //
-// The endpoint must be UNCONNECTED. remote is a unicast address, with CMA of the family of
-// the adapter's own, and not the IPv6 loopback address. A link-local one without a zone is
-// on the network of the adapter. If the kernel refuses the address at once, Connect with
-// socket CM fails with ErrInvalidAddress and the kernel's reason, for example
-// syscall.ENETUNREACH; with CMA that is an event. privateData is limited by
-// ProviderAttr.MaxPrivateDataSize, and a peer on the CMA provider gets it padded to that.
+// The endpoint must be UNCONNECTED, and timeout positive. remote must be a unicast address, not the
+// IPv6 loopback address, and with CMA of the family of the adapter's. A link-local address without
+// a zone is on the adapter's network. If the kernel refuses the address, Connect with socket CM
+// fails with ErrInvalidAddress and the kernel's reason, such as syscall.ENETUNREACH; with CMA that
+// is an event. ProviderAttr.MaxPrivateDataSize limits privateData; CMA pads it to that.
 //
 //	Implements: DAT_RETURN dat_ep_connect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_IA_ADDRESS_PTR remote_ia_address, IN DAT_CONN_QUAL remote_conn_qual,
@@ -70,7 +67,8 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 			return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v, and there is no network interface %q: leave the zone out, which means the adapter's network", remote, remote.Zone())
 		}
 		r := cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
-		// The provider returns the same code when no interface has an address of the family and when no port is free.
+		// The provider returns the same code when no interface has an address of the family and
+		// when no port is free.
 		if r.Type() == cgo.InvalidAddress || r.Type() == cgo.InsufficientResources && errors.Is(tryAddress(remote), syscall.EADDRNOTAVAIL) {
 			return ep.ia.explainAddress(op, remote, r)
 		}
@@ -78,7 +76,8 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	})
 }
 
-// connect is what Connect and DupConnect have in common. Errors name the arguments by the subtypes behind them.
+// connect is what Connect and DupConnect have in common. Errors name the arguments by the subtypes
+// behind them.
 func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype, privateData []byte, dataArg ReturnSubtype, native func() error) (err error) {
 	if timeout <= 0 {
 		return refuse(op, ErrInvalidParameter, timeoutArg, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
@@ -97,8 +96,9 @@ func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype
 	return ep.ia.counters.Load().attempt(ep, native)
 }
 
-// explainAddress adds to the code of a connect that the library refused for its address what the kernel says of that.
-// With CMA, which refuses only while the interface of the adapter is down, the outcome is an event otherwise.
+// explainAddress adds to the code of a connect that the library refused for its address what the
+// kernel says of that. With CMA, which refuses only while the interface of the adapter is down, the
+// outcome is an event otherwise.
 func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error {
 	if own := ia.attr.Address; !ia.overTCP && address.Is4() != own.Is4() {
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, and the adapter's %v: use an address of the peer that is of the same family%s", address, own, opening.OtherFamily(own))
@@ -130,17 +130,8 @@ func (ia *IA) notInZone(zone string) bool {
 	return zone != "" && err == nil && len(with) == 0
 }
 
-// requireConnectable refuses an endpoint that cannot connect from the given state.
-func (ep *EP) requireConnectable(op string, from EPState) error {
-	if ep.parts.connect == nil {
-		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: set one with CreateEP or Modify")
-	}
-	return ep.requireState(op, from)
-}
-
-// DupConnect is Connect to the service that another endpoint of the adapter has
-// connected to. That one must be CONNECTED, and must have begun the connection: the
-// provider does not know what service an accepted one belongs to.
+// DupConnect is Connect to the service of another connected endpoint of the adapter. That endpoint
+// must have called Connect: the provider does not know the service of an accepted connection.
 //
 //	Implements: DAT_RETURN dat_ep_dup_connect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_HANDLE ep_dup_handle, IN DAT_TIMEOUT timeout, IN DAT_COUNT private_data_size,
@@ -167,31 +158,4 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 		}
 		return checkFile(op, r, ep.ia.overTCP)
 	})
-}
-
-// accept is the endpoint's part of CR.Accept. It reports whether the library
-// has seen the request.
-func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
-	if err := ep.lockRequests(op); err != nil {
-		return false, err
-	}
-	defer ep.unlockRequests()
-	if err := ep.obj.requireAdapterOf(&cr.obj, op, InvalidHandleEP); err != nil {
-		return false, err
-	}
-	from, call, handle := EPStateUnconnected, shadow.Accept, ep.handle
-	if cr.param.RSP != nil {
-		from, call, handle = EPStatePassiveConnectionPending, shadow.AcceptReserved, 0 // the library knows it
-	}
-	if err := ep.requireConnectable(op, from); err != nil {
-		return false, err
-	}
-	defer ep.shadow.Begin(call).End(&err)
-	ep.recv.mu.Lock() // an accept that fails makes the library post the receives again
-	r := cgo.CRAccept(cr.handle, handle, privateData)
-	ep.recv.mu.Unlock()
-	if !r.OK() {
-		cgo.CRReject(cr.handle, nil) // until then the library keeps what it fails to accept, and reserves the endpoint
-	}
-	return true, check(op, r)
 }

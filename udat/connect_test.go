@@ -70,7 +70,8 @@ func request(t testing.TB, e *udattest.Endpoint, l *udattest.Listener, privateDa
 	return udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR()
 }
 
-// Attempts fail in three ways, and the endpoint is of use again after each. What an event brings stays as it is.
+// Attempts fail in three ways, and the endpoint is of use again after each. What an event brings
+// stays as it is.
 func TestFailedConnects(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener, e, peer := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
@@ -152,8 +153,9 @@ func TestConnectRefusedAddress(t *testing.T) {
 	})
 }
 
-// An address that the adapter cannot use is refused with the remedy, after what is wrong with the endpoint, and the
-// endpoint connects then. A zone that is no interface is one; one of a link-local address may be left out.
+// An address that the adapter cannot use is refused with the remedy, after what is wrong with the
+// endpoint, and the endpoint connects then. A zone that is no interface is one; one of a link-local
+// address may be left out.
 func TestConnectFamilies(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e, own := udattest.NewEndpoint(t, ia, nil), udattest.Address(t, ia)
@@ -221,7 +223,8 @@ func TestConnectArguments(t *testing.T) {
 	})
 }
 
-// Requests that are not answered when the service point goes are rejected, also those that come at that moment.
+// Requests that are not answered when the service point goes are rejected, also those that come at
+// that moment.
 func TestFreePSPRejectsRequests(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener := udattest.Listen(t, ia)
@@ -244,7 +247,8 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 	})
 }
 
-// Who takes a request just when its reserved service point is freed gets none, or one that the free has rejected.
+// Who takes a request just when its reserved service point is freed gets none, or one that the free
+// has rejected.
 func TestFreeRSPBesideTaking(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		client, server := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
@@ -275,7 +279,8 @@ func TestFreeRSPBesideTaking(t *testing.T) {
 	})
 }
 
-// A request that arrives while its reserved service point is freed holds the endpoint no longer than the call.
+// A request that arrives while its reserved service point is freed holds the endpoint no longer
+// than the call.
 func TestFreeRSPBesideArrival(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		client, server := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
@@ -348,7 +353,8 @@ func await(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// awaitQueued returns once n events are in the queue of the EVD, which nobody waits on, and leaves them there.
+// awaitQueued returns once n events are in the queue of the EVD, which nobody waits on, and leaves
+// them there.
 func awaitQueued(t *testing.T, evd *udat.EVD, n int) {
 	t.Helper()
 	length := int32(qlen(t, evd))
@@ -394,8 +400,8 @@ func TestAnswerRefused(t *testing.T) {
 	})
 }
 
-// A request can be rejected whose client has gone. An accept says that the client has gone, which is not the fault of an
-// argument. The endpoint and the service point are of use to others.
+// A request can be rejected whose client has gone. An accept says that the client has gone, which
+// is not the fault of an argument. The endpoint and the service point are of use to others.
 func TestAcceptAfterClientHasGone(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		listener, server := udattest.Listen(t, ia), udattest.NewEndpoint(t, ia, nil)

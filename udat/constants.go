@@ -16,9 +16,8 @@ import (
 //constants:without EPStateTentativeConnectionPending EPStateConnectedSinglePath EPStateConnectedMultiPath EPStateUnconfiguredUnconnected EPStateUnconfiguredReserved EPStateUnconfiguredPassive EPStateUnconfiguredTentative
 type EPState uint32
 
-// EventNumber names the kind of an event. Those of failures are the errors that Event.Err
-// returns. EventConnectionTimedOut matches os.ErrDeadlineExceeded and
-// context.DeadlineExceeded, too.
+// EventNumber names the kind of an event. Those of failures are errors, which Event.Err returns.
+// EventConnectionTimedOut also matches os.ErrDeadlineExceeded and context.DeadlineExceeded.
 //
 //constants:without EventExtension EventIBDTO EventIBExtensionRangeBase EventIBUDConnectionRequest EventIBUDConnectionEstablished EventIBUDConnectionReject EventIBUDConnectionError EventIWExtensionRangeBase
 //constants:without EventAsyncErrorTimedOut EventHADownTo1 EventHAUpToMultiPath
@@ -26,8 +25,8 @@ type EPState uint32
 //constants:string
 type EventNumber uint32
 
-// EventSRQLowWatermark says that a shared receive queue has fewer receives than its low
-// watermark: see SRQ.SetLowWatermark. DAT has a reason for this event and no number.
+// EventSRQLowWatermark reports that a shared receive queue is below its low watermark: see
+// SRQ.SetLowWatermark. DAT has no number for it.
 const EventSRQLowWatermark EventNumber = 1 << 31
 
 // String returns the C name.
@@ -58,8 +57,7 @@ func (v EventNumber) Is(target error) bool {
 	return v == EventConnectionTimedOut && (target == os.ErrDeadlineExceeded || target == context.DeadlineExceeded)
 }
 
-// DTO names a data transfer operation. The zero DTO names none, so that one that was
-// forgotten is noticed: the values are greater by one than those of C.
+// DTO names a data transfer operation: C's value plus 1, so that 0 is none.
 //
 //constants:plus 1
 //constants:string
@@ -80,8 +78,7 @@ func (v DTO) String() string {
 
 func (v DTO) native() cgo.DTO { return cgo.DTO(v - 1) }
 
-// DTOStatus is the outcome of a data transfer operation. Every value but
-// DTOSuccess is an error to be matched with errors.Is.
+// DTOStatus is the outcome of an operation: an error, except for DTOSuccess.
 //
 //constants:without DTOErrPartialPacket DTOErrLocalMMError
 //constants:error
@@ -90,31 +87,30 @@ type DTOStatus uint32
 // MarshalText returns the C name, for Stats as JSON.
 func (v DTOStatus) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// CompletionFlags say how an operation completes. They are bits.
+// CompletionFlags are bits that say how an operation completes.
 //
 //constants:without CompletionLMRInvalidateFence
 type CompletionFlags uint32
 
-// CloseFlags say how a connection or an adapter is closed. CloseAbrupt is the default.
+// CloseFlags say how to close an adapter or a connection. 0 is CloseAbrupt.
 //
 //constants:all
 type CloseFlags uint32
 
-// EVDFlags name the event streams that may feed an EVD. They are bits.
+// EVDFlags are bits that name the event streams of an EVD.
 //
 //constants:without EVDDefault EVDExtensionBase EVDIBExtension
 type EVDFlags uint32
 
-// MemPriv holds memory privileges. They are bits. MemPrivIBRemoteAtomic is not part of MemPrivAll.
+// MemPriv holds memory privileges. MemPrivAll lacks MemPrivIBRemoteAtomic.
 //
 //constants:without MemPrivNone MemPrivExtensionBase
 type MemPriv uint32
 
-// EPParamMask names the fields of EPParam that EP.Modify is to change. They are bits.
-// Those that it cannot change have no constant.
+// EPParamMask is a set of fields of EPParam that EP.Modify changes. Fields that it cannot change
+// have no constant.
 type EPParamMask uint64
 
-// The fields that Modify can change.
 const (
 	EPFieldPZ                     EPParamMask = EPParamMask(cgo.EPFieldPZHandle)               // DAT_EP_FIELD_PZ_HANDLE
 	EPFieldRecvEVD                EPParamMask = EPParamMask(cgo.EPFieldRecvEVDHandle)          // DAT_EP_FIELD_RECV_EVD_HANDLE
@@ -134,8 +130,7 @@ const (
 	EPFieldMaxRDMAWriteIOV        EPParamMask = EPParamMask(cgo.EPFieldMaxRDMAWriteIOV)        // DAT_EP_FIELD_EP_ATTR_MAX_RDMA_WRITE_IOV
 )
 
-// Return is a DAT_RETURN: type and subtype in one number, with a class that the providers
-// leave out of many codes. OK reports whether it is a success.
+// Return is a DAT_RETURN: type, subtype and a class that providers may leave out.
 type Return uint32
 
 // classError is the class of the codes that the binding makes.
@@ -144,24 +139,22 @@ const classError = Return(cgo.ClassError)
 // Type returns the type part.
 func (r Return) Type() ReturnType { return ReturnType(cgo.Return(r).Type()) }
 
-// Subtype returns the subtype part, NoSubtype where there is none.
+// Subtype returns the subtype part, NoSubtype if there is none.
 func (r Return) Subtype() ReturnSubtype { return ReturnSubtype(cgo.Return(r).Subtype()) }
 
 // String returns the C names of type and subtype.
 func (r Return) String() string { return cgo.Return(r).String() }
 
-// ReturnType is the type part of a DAT_RETURN. Each value is an error that
-// matches, with errors.Is, any Error of that type whatever its subtype. Those that no
-// call returns have no constant.
+// ReturnType is the type part of a DAT_RETURN. Each value is an error that any Error of that type
+// matches.
 //
 //constants:without LengthError Success Abort ReservedLMR PortInUse CommNotSupported ExtensionBase
 //constants:prefix Err
 //constants:error
 type ReturnType uint32
 
-// ReturnSubtype is the subtype part of a DAT_RETURN. Each value but NoSubtype
-// is an error that matches, with errors.Is, any Error of that subtype. Those that
-// no call returns have no constant.
+// ReturnSubtype is the subtype part of a DAT_RETURN. Each value but NoSubtype is an error that any
+// Error of that subtype matches.
 //
 //constants:without InvalidStateEPTentConnPending SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits
 //constants:without ResourceSRQ InvalidHandleCSP InvalidHandle1 InvalidHandle2 InvalidHandle3

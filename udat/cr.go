@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"sync"
@@ -9,8 +10,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// CR is a connection request that arrived on a service point. Accept or Reject answers
-// it, once; later calls fail with ErrClosed.
+// CR is a connection request that arrived on a service point. Accept or Reject answers it, once;
+// later calls fail with ErrClosed.
 type CR struct {
 	obj      object
 	ia       *IA
@@ -28,12 +29,12 @@ func (cr *CR) object() *object {
 
 // CRParam holds the parameters of a connection request.
 type CRParam struct {
-	PSP           *PSP     // that the request came to, or nil
+	PSP           *PSP     // where the request arrived, or nil
 	RSP           *RSP     // the same
 	ConnQual      ConnQual // of the service point
-	LocalEP       *EP      // that the RSP has reserved, nil for a PSP
+	LocalEP       *EP      // reserved by the RSP, nil for a PSP
 	RemoteAddress netip.Addr
-	PrivateData   []byte // that the peer gave to Connect; CMA pads it with zeros to its limit
+	PrivateData   []byte // of the peer's Connect; CMA pads it with zeros to its limit
 }
 
 // newCR asks the library about the request: it forgets it with the answer.
@@ -56,8 +57,8 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 	return cr
 }
 
-// Query returns the parameters of the request, also after the answer. PrivateData is
-// the same memory each time: do not change it.
+// Query returns the parameters of the request, even after the answer. PrivateData is the same
+// memory in each call: do not change it.
 //
 //	Implements: DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
 //	    IN DAT_CR_PARAM_MASK cr_param_mask, OUT DAT_CR_PARAM *cr_param)
@@ -70,19 +71,15 @@ func (cr *CR) Query() (CRParam, error) {
 
 const queryCROp = "dat_cr_query"
 
-// Accept accepts the request on an unconnected endpoint of the same adapter and sends
-// privateData along. ep is nil for a request that came to an RSP, which has reserved
-// the endpoint. The outcome is an event on the endpoint's connect EVD:
-// EventConnectionEstablished, or a failure.
+// Accept accepts the request on an unconnected endpoint of the same adapter and sends privateData
+// along. For a request to an RSP, ep is nil. The outcome is an event on the endpoint's connect EVD:
+// EventConnectionEstablished or a failure. Accept answers the request even if it fails, unless it
+// refuses its arguments.
 //
-// If the peer has gone meanwhile, Accept fails with InvalidHandleCR, and leaves the
-// endpoint as it was; or the outcome is EventConnectionAcceptCompletionError, at the
-// latest after 60 s, or on iWARP a connection that ends at once. Either way
-// take the next request. Whatever Accept returns, unless it refuses its arguments, the
-// request is answered.
-//
-// On iWARP the endpoint may send, write or read only once something from the peer has
-// arrived, though not all adapters insist on it: docs/native.md.
+// If the peer has given up, Accept fails with InvalidHandleCR and leaves the endpoint unchanged, or
+// the outcome is EventConnectionAcceptCompletionError within 60 s or, on iWARP, a connection that
+// ends at once. Then take the next request. On iWARP the endpoint may post requests only after data
+// of the peer has arrived, though not all adapters insist: see docs/native.md.
 //
 //	Implements: DAT_RETURN dat_cr_accept(IN DAT_CR_HANDLE cr_handle, IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
@@ -106,11 +103,11 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	})
 }
 
-// Reject rejects the request. The peer gets EventConnectionPeerRejected with
-// privateData. If the peer has given up meanwhile, Reject does nothing.
+// Reject rejects the request. The peer gets EventConnectionPeerRejected with privateData. If the
+// peer has given up, Reject does nothing.
 //
-//	Implements: DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle,
-//	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)
+//	Implements: DAT_RETURN dat_cr_reject(IN DAT_CR_HANDLE cr_handle, IN DAT_COUNT private_data_size,
+//	    IN const DAT_PVOID private_data)
 func (cr *CR) Reject(privateData []byte) error {
 	const op = "dat_cr_reject"
 	return cr.answer(op, privateData, InvalidArg2, func() (answered bool, err error) {
@@ -140,4 +137,43 @@ func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native fu
 		return err
 	}
 	return outcome
+}
+
+// accept is the endpoint's part of CR.Accept. It reports whether the library
+// has seen the request.
+func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
+	if err := ep.lockRequests(op); err != nil {
+		return false, err
+	}
+	defer ep.unlockRequests()
+	if err := ep.obj.requireAdapterOf(&cr.obj, op, InvalidHandleEP); err != nil {
+		return false, err
+	}
+	from, call, handle := EPStateUnconnected, shadow.Accept, ep.handle
+	if cr.param.RSP != nil {
+		from, call, handle = EPStatePassiveConnectionPending, shadow.AcceptReserved, 0 // the library knows it
+	}
+	if err := ep.requireConnectable(op, from); err != nil {
+		return false, err
+	}
+	defer ep.shadow.Begin(call).End(&err)
+	ep.recv.mu.Lock() // an accept that fails makes the library post the receives again
+	r := cgo.CRAccept(cr.handle, handle, privateData)
+	ep.recv.mu.Unlock()
+	if !r.OK() {
+		cgo.CRReject(cr.handle, nil) // until then the library keeps what it fails to accept, and reserves the endpoint
+	}
+	return true, check(op, r)
+}
+
+// AcceptAndWait calls Accept and waits for the outcome like ConnectAndWait.
+func (cr *CR) AcceptAndWait(ctx context.Context, ep *EP, privateData []byte) error {
+	if err := cr.Accept(ep, privateData); err != nil {
+		return err
+	}
+	if ep == nil {
+		ep = cr.param.LocalEP
+	}
+	_, err := ep.waitEstablished(ctx)
+	return err
 }

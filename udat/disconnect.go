@@ -5,17 +5,12 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// Disconnect ends the connection, or its establishment. When that is done, both sides
-// get EventConnectionDisconnected on their connect EVDs. Disconnect does not wait for
-// that.
-//
-// CloseAbrupt fails what is outstanding with DTOErrFlushed. CloseGraceful lets the
-// requests that are outstanding complete first; meanwhile the endpoint is in
-// DISCONNECT_PENDING and takes no more of them, and CloseAbrupt ends the waiting.
-//
-// The event comes once the requests have completed, on either side, for which it waits
-// up to a quarter of a second. After it no more completions of requests come. Disconnect
-// does nothing in DISCONNECTED, and fails with ErrInvalidState before a connection.
+// Disconnect ends the connection, or the attempt to connect, and does not wait. Both sides get
+// EventConnectionDisconnected on their connect EVDs, after the completions of all requests, for
+// which the library waits up to 250 ms. CloseAbrupt fails outstanding operations with
+// DTOErrFlushed. CloseGraceful lets requests complete first: the endpoint is in DISCONNECT_PENDING
+// and refuses new ones until then, or until CloseAbrupt. Before a connection Disconnect fails with
+// ErrInvalidState; after it, it does nothing.
 //
 //	Implements: DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_CLOSE_FLAGS disconnect_flags)
@@ -36,10 +31,9 @@ func (ep *EP) Disconnect(flags CloseFlags) (err error) {
 	return checkState(op, cgo.EPDisconnect(ep.handle, cgo.CloseFlags(flags)), "the endpoint has no connection: there is nothing to disconnect")
 }
 
-// Reset makes a disconnected endpoint unconnected again, with the same attributes, so
-// that it can connect or accept once more. In UNCONNECTED it takes back receives. In
-// both cases those that are still posted complete with DTOErrFlushed, and events that
-// were not taken stay. It fails with ErrInvalidState in any other state.
+// Reset makes a disconnected endpoint UNCONNECTED again, with the same attributes. On an
+// UNCONNECTED endpoint it takes back receives. Receives that are still posted complete with
+// DTOErrFlushed, and queued events stay. Reset fails with ErrInvalidState in any other state.
 //
 //	Implements: DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Reset() (err error) {

@@ -10,8 +10,8 @@ import (
 // printLeaks has adapters that are dropped printed.
 var printLeaks bool
 
-// badVariables are complaints about the environment, which the first Open writes: a program that uses no adapter
-// may well have variables for another.
+// badVariables are complaints about the environment, which the first Open writes: a program that
+// uses no adapter may well have variables for another.
 var badVariables = takeEnvironment(os.Getenv)
 
 var complainOnce sync.Once

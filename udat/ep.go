@@ -15,9 +15,9 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// EP is an endpoint, one end of a connection. Posts in one direction take turns. A
-// receive waits while the endpoint is modified, reset or freed, a request also while it
-// connects, accepts or disconnects.
+// EP is an endpoint: one end of a connection. It has two queues, for receives and for requests (all
+// other operations). Posts to one queue take turns. Modify, Reset, Free and CR.Accept block both
+// queues; Connect, DupConnect, Disconnect and CreateRSP block requests, not receives.
 type EP struct {
 	// A call that changes the endpoint holds request.mu, and may wait for the library meanwhile.
 	// A call that only reads it holds recv.mu. Free, Modify, Reset and Accept hold both.
@@ -55,8 +55,8 @@ func (ep *EP) unlockRequests() {
 	ep.request.mu.Unlock()
 }
 
-// awaitPosts waits until no request is in the library that is there now. A call that changes the endpoint posts
-// none, and may take long.
+// awaitPosts waits until no request is in the library that is there now. A call that changes the
+// endpoint posts none, and may take long.
 func (ep *EP) awaitPosts() {
 	const mostTries = 1000
 	for tries := 0; !ep.request.mu.TryLock(); tries++ {
@@ -79,16 +79,12 @@ func (ep *EP) object() *object {
 	return &ep.obj
 }
 
-// CreateEP creates an endpoint in the state UNCONNECTED.
-//
-// Receive completions come to recv, those of sends and RDMA operations to
-// request, connection events to connect. One EVD may serve recv and request.
-// With a nil recv or request nothing can be posted in that direction. With a
-// nil connect the endpoint cannot connect. Modify can set them later.
-//
-// A nil attr, or a zero field of it, stands for the provider's default: see
-// IA.DefaultEPAttr. The EVDs may be shorter than the operations that attr
-// allows to be outstanding: then a post needs room on its EVD, see CreateEVD.
+// CreateEP creates an endpoint in the state UNCONNECTED. Completions of receives go to recv, those
+// of requests to request, and connection events to connect. recv and request may be the same EVD.
+// Without recv or request nothing can be posted in that direction; without connect the endpoint
+// cannot connect. EP.Modify can set them later. A nil attr means the provider's defaults: see
+// EPAttr. If an EVD is shorter than the operations that may be outstanding, a post needs room on
+// it: see CreateEVD.
 //
 //	Implements: DAT_RETURN dat_ep_create(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle,
 //	    IN DAT_EVD_HANDLE recv_evd_handle, IN DAT_EVD_HANDLE request_evd_handle,
@@ -98,12 +94,11 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 	return createEP("dat_ep_create", ia, epParts{pz: pz, recv: recv, request: request, connect: connect}, attr)
 }
 
-// CreateEPWithSRQ creates an endpoint that takes its receives from a shared receive
-// queue: they are posted there, and PostRecv fails. Their completions come to recv. If
-// recv is shorter than all that may be outstanding there, they take room on it, once
-// for all endpoints that share both: see CreateEVD. It fails with the subtype
-// ResourceTEVD if recv has none for the receives that are posted already. All event
-// dispatchers are needed.
+// CreateEPWithSRQ creates an endpoint that takes receives from a shared receive queue: EP.PostRecv
+// fails, and their completions go to recv. All event dispatchers are required. If recv is shorter
+// than all receives that may be outstanding there, these take room on it, once for all endpoints
+// that share both: see CreateEVD. CreateEPWithSRQ fails with the subtype ResourceTEVD if recv has
+// no room for the posted receives.
 //
 //	Implements: DAT_RETURN dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle,
 //	    IN DAT_PZ_HANDLE pz_handle, IN DAT_EVD_HANDLE recv_evd_handle,
@@ -194,7 +189,8 @@ func (p *epParts) evds() (evds []*EVD) {
 	return evds
 }
 
-// join has the event dispatchers of p know the endpoint, beside those that do already, or none of them.
+// join has the event dispatchers of p know the endpoint, beside those that do already, or none of
+// them.
 func (ep *EP) join(op string, p *epParts) error {
 	for _, evd := range p.evds() {
 		if err := evd.join(op, ep, p.streams(evd)); err != nil {
@@ -252,20 +248,19 @@ func (p *epParts) streams(evd *EVD) (flags []CompletionFlags) {
 	return flags
 }
 
-// EPStatus is a snapshot of an endpoint. An operation is outstanding until the library has
-// learned that it is over, at the latest when its completion is taken.
+// EPStatus is a snapshot of an endpoint. An operation is outstanding until the library knows that
+// it is over, at the latest when its completion is taken.
 type EPStatus struct {
 	State       EPState
 	RecvIdle    bool // no receive is outstanding
 	RequestIdle bool // no send, RDMA read or RDMA write is outstanding
 }
 
-// GetStatus returns a snapshot of the endpoint. It does not allocate. It makes the
-// library ask the adapter for suppressed requests that have succeeded, so that a later
-// call reports RequestIdle soon after the last one has.
+// GetStatus returns a snapshot of the endpoint. It does not allocate. It also makes the library
+// look for suppressed requests that have succeeded, so that a later call reports RequestIdle.
 //
-//	Implements: DAT_RETURN dat_ep_get_status(IN DAT_EP_HANDLE ep_handle,
-//	    OUT DAT_EP_STATE *ep_state, OUT DAT_BOOLEAN *recv_idle, OUT DAT_BOOLEAN *request_idle)
+//	Implements: DAT_RETURN dat_ep_get_status(IN DAT_EP_HANDLE ep_handle, OUT DAT_EP_STATE *ep_state,
+//	    OUT DAT_BOOLEAN *recv_idle, OUT DAT_BOOLEAN *request_idle)
 func (ep *EP) GetStatus() (EPStatus, error) {
 	const op = "dat_ep_get_status"
 	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
@@ -309,21 +304,16 @@ func (ep *EP) tryState(op string) (cgo.EPState, bool) {
 	return state, err == nil
 }
 
-// EPParam holds the parameters of an endpoint. State and addresses can only be
-// queried, the rest can be modified too.
+// EPParam holds the parameters of an endpoint. For EP.Modify see EPParamMask.
 type EPParam struct {
-	IA             *IA
-	State          EPState
-	LocalAddress   netip.Addr
-	LocalPortQual  uint64     // 0 unless connected or connecting, and with the socket CM provider
-	RemoteAddress  netip.Addr // zero unless connected or connecting
-	RemotePortQual uint64     // the same
-	PZ             *PZ
-	RecvEVD        *EVD
-	RequestEVD     *EVD
-	ConnectEVD     *EVD
-	SRQ            *SRQ // nil for an endpoint with receives of its own
-	Attr           EPAttr
+	IA                              *IA
+	State                           EPState
+	LocalAddress, RemoteAddress     netip.Addr // RemoteAddress is zero unless connected or connecting
+	LocalPortQual, RemotePortQual   uint64     // 0 unless connected or connecting; LocalPortQual also with socket CM
+	PZ                              *PZ
+	RecvEVD, RequestEVD, ConnectEVD *EVD
+	SRQ                             *SRQ // nil for an endpoint with receives of its own
+	Attr                            EPAttr
 }
 
 // Query returns the parameters of the endpoint.
@@ -364,9 +354,8 @@ func (ep *EP) Query() (EPParam, error) {
 	}, nil
 }
 
-// Free frees the endpoint. It breaks off a connection, and aborts one that is
-// being made. Events of the endpoint that were not taken do not come any more. It fails
-// with ErrInvalidState while a reserved service point holds the endpoint.
+// Free frees the endpoint, ends its connection or attempt to connect, and drops its queued events.
+// It fails with ErrInvalidState while an RSP holds the endpoint.
 //
 //	Implements: DAT_RETURN dat_ep_free(IN DAT_EP_HANDLE ep_handle)
 func (ep *EP) Free() (err error) {
@@ -385,8 +374,8 @@ func (ep *EP) Free() (err error) {
 		case state == cgo.EPStateReserved || state == cgo.EPStatePassiveConnectionPending: // no event may be lost for that
 			return refuse(op, ErrInvalidState, stateSubtypes[EPState(state)], held)
 		}
-		// A connection event refers to private data in the endpoint's memory, so none is taken from here
-		// on. The queues are not locked meanwhile: the library may wait for the peer.
+		// A connection event refers to private data in the endpoint's memory, so none is taken from
+		// here on. The queues are not locked meanwhile: the library may wait for the peer.
 		p := ep.parts
 		if p.connect != nil {
 			p.connect.leave(ep)
@@ -431,7 +420,8 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 	return checkCreate(op, r)
 }
 
-// lacksEVD reports whether the library takes its own queue for a direction that cannot be used, which it makes once.
+// lacksEVD reports whether the library takes its own queue for a direction that cannot be used,
+// which it makes once.
 func (p *epParts) lacksEVD() bool { return p.recv == nil || p.request == nil }
 
 // checkRoom explains that more receives are posted than a receive EVD has room for.
@@ -495,4 +485,12 @@ var stateSubtypes = map[EPState]ReturnSubtype{
 // inAttempt reports whether a connection is being made.
 func inAttempt(state EPState) bool {
 	return state == EPStateActiveConnectionPending || state == EPStateCompletionPending
+}
+
+// requireConnectable refuses an endpoint that cannot connect from the given state.
+func (ep *EP) requireConnectable(op string, from EPState) error {
+	if ep.parts.connect == nil {
+		return refuse(op, ErrInvalidHandle, InvalidHandleEVDConn, "the endpoint has no connect event dispatcher: set one with CreateEP or Modify")
+	}
+	return ep.requireState(op, from)
 }

@@ -7,29 +7,24 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// EPAttr holds the attributes of an endpoint. A zero field stands for the
-// provider's default: see IA.DefaultEPAttr. A program that posts many receives
-// needs no more than &EPAttr{MaxRecvDTOs: 64}. EP.Query returns the actual values.
+// EPAttr holds the attributes of an endpoint. A zero field means the provider's default, see
+// IA.DefaultEPAttr: a program that posts many receives needs only &EPAttr{MaxRecvDTOs: 64}.
+// EP.Query returns the actual values. Posts are checked against IAAttr.MaxMessageSize only.
 //
-// All streams of completions that come to the same EVD must have the same
-// completion flags; CompletionDefault stands for CompletionEVDThreshold. On an
-// EVD that takes other events too, the flags must be CompletionEVDThreshold.
-// The provider may ignore flags that suppress wake-ups.
+// All completions on one EVD must have the same completion flags; CompletionDefault means
+// CompletionEVDThreshold, and an EVD of other streams, too, allows no others. The provider may
+// ignore flags that suppress wake-ups.
 type EPAttr struct {
-	MaxMessageSize         uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize; posts are held to that alone
-	MaxRDMASize            uint32          // bytes of an RDMA read or write, likewise at most IAAttr.MaxRDMASize
-	RecvCompletionFlags    CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
-	RequestCompletionFlags CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
-	MaxRecvDTOs            int             // receives outstanding, at most IAAttr.MaxDTOPerEP; 0 without a receive EVD
-	MaxRequestDTOs         int             // requests outstanding, at most IAAttr.MaxDTOPerEP; 0 without a request EVD
-	MaxRecvIOV             int             // segments of a receive, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRequestIOV          int             // segments of a request, at most IAAttr.MaxIOVSegmentsPerDTO
-	MaxRDMAReadIn          int             // RDMA reads of the peer in progress, at most IAAttr.MaxRDMAReadPerEPIn
-	MaxRDMAReadOut         int             // RDMA reads in progress, at most IAAttr.MaxRDMAReadPerEPOut
-	NoRDMAReadIn           bool            // the peer can read nothing, whatever MaxRDMAReadIn is
-	NoRDMAReadOut          bool            // no RDMA read can be posted, whatever MaxRDMAReadOut is
-	MaxRDMAReadIOV         int
-	MaxRDMAWriteIOV        int
+	MaxMessageSize                  uint32          // bytes of a send or a receive, at most IAAttr.MaxMessageSize
+	MaxRDMASize                     uint32          // bytes of an RDMA read or write, at most IAAttr.MaxRDMASize
+	RecvCompletionFlags             CompletionFlags // CompletionEVDThreshold, CompletionSolicitedWait or CompletionUnsignalled
+	RequestCompletionFlags          CompletionFlags // CompletionEVDThreshold or CompletionUnsignalled
+	MaxRecvDTOs, MaxRequestDTOs     int             // outstanding, at most IAAttr.MaxDTOPerEP; 0 without an EVD for them
+	MaxRecvIOV, MaxRequestIOV       int             // segments of one, at most IAAttr.MaxIOVSegmentsPerDTO
+	MaxRDMAReadIn                   int             // RDMA reads of the peer in progress, at most IAAttr.MaxRDMAReadPerEPIn
+	MaxRDMAReadOut                  int             // RDMA reads in progress, at most IAAttr.MaxRDMAReadPerEPOut
+	NoRDMAReadIn, NoRDMAReadOut     bool            // no RDMA reads, whatever that limit is
+	MaxRDMAReadIOV, MaxRDMAWriteIOV int             // segments, at most IAAttr.MaxIOVSegmentsPerRead and PerWrite
 }
 
 // newEPAttr returns what the library has.
@@ -52,8 +47,8 @@ func newEPAttr(a *cgo.EPAttr) EPAttr {
 	}
 }
 
-// native returns the attributes for the library, completed with the defaults d. A direction without an event
-// dispatcher has no operations.
+// native returns the attributes for the library, completed with the defaults d. A direction without
+// an event dispatcher has no operations.
 func (p *epParts) native(d cgo.EPAttr) *cgo.EPAttr {
 	a := &p.attr
 	if p.recv == nil {
@@ -87,9 +82,8 @@ func (p *epParts) native(d cgo.EPAttr) *cgo.EPAttr {
 	return n
 }
 
-// DefaultEPAttr returns the attributes that endpoints of the adapter have by
-// default, for which a zero field of EPAttr and a nil *EPAttr stand. The zero
-// value, which it returns for an adapter that is nil or closed, stands for them all.
+// DefaultEPAttr returns what a zero field of EPAttr, or a nil *EPAttr, means on this adapter. It
+// returns the zero value if the adapter is nil or closed.
 func (ia *IA) DefaultEPAttr() EPAttr {
 	if ia == nil || !ia.obj.Enter() {
 		return EPAttr{}
@@ -99,8 +93,9 @@ func (ia *IA) DefaultEPAttr() EPAttr {
 	return newEPAttr(&defaults)
 }
 
-// defaultAttr asks the library, the first time. It makes an endpoint without a queue pair for that, and an event
-// dispatcher, without which the endpoint has no operations. The caller has entered the adapter.
+// defaultAttr asks the library, the first time. It makes an endpoint without a queue pair for that,
+// and an event dispatcher, without which the endpoint has no operations. The caller has entered the
+// adapter.
 func (ia *IA) defaultAttr() (cgo.EPAttr, cgo.Return) {
 	if known := ia.epDefaults.Load(); known != nil {
 		return *known, cgo.Success.Return()

@@ -120,7 +120,8 @@ func TestNoRDMAReads(t *testing.T) {
 	})
 }
 
-// nativeDefaults returns the attributes of an endpoint that the library makes of the parts of e, without attributes.
+// nativeDefaults returns the attributes of an endpoint that the library makes of the parts of e,
+// without attributes.
 func nativeDefaults(t *testing.T, e *udattest.Endpoint) udat.EPAttr {
 	t.Helper()
 	evd := func(evd *udat.EVD) cgo.EVDHandle { return cgo.EVDHandle(udat.NativeHandle(evd)) }
@@ -147,8 +148,8 @@ func nativeDefaults(t *testing.T, e *udattest.Endpoint) udat.EPAttr {
 	}
 }
 
-// Limits are those of the latest Modify. The port of the native endpoint, which Modify replaces, is not shown as long as
-// there is no connection that could have it.
+// Limits are those of the latest Modify. The port of the native endpoint, which Modify replaces, is
+// not shown as long as there is no connection that could have it.
 func TestModify(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)
@@ -168,7 +169,8 @@ func TestModify(t *testing.T) {
 	})
 }
 
-// An endpoint gets its event dispatchers later, with the defaults for them, and can lose them again.
+// An endpoint gets its event dispatchers later, with the defaults for them, and can lose them
+// again.
 func TestModifyEVDs(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e, peer := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
@@ -203,7 +205,8 @@ func TestModifyEVDs(t *testing.T) {
 	})
 }
 
-// An endpoint whose receives have no room on another event dispatcher stays on its own, and gives the reason.
+// An endpoint whose receives have no room on another event dispatcher stays on its own, and gives
+// the reason.
 func TestModifyWithoutRoom(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		short := createEVD(t, ia, 1, udat.EVDDTO)
@@ -257,7 +260,8 @@ func TestModifyUntaken(t *testing.T) {
 	})
 }
 
-// A change that is refused leaves each event dispatcher as it was: which completion flags it takes, and which events come.
+// A change that is refused leaves each event dispatcher as it was: which completion flags it takes,
+// and which events come.
 func TestModifyRefusedLeavesEVDs(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		e := udattest.NewEndpoint(t, ia, nil)

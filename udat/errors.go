@@ -14,8 +14,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/machine"
 )
 
-// ErrClosed matches the error of a call on an object that was freed or closed.
-// That error also matches net.ErrClosed, which says the same of connections.
+// ErrClosed matches the error of a call on a freed object, as net.ErrClosed does.
 var ErrClosed error = closed{}
 
 type closed struct{}
@@ -23,24 +22,21 @@ type closed struct{}
 func (closed) Error() string        { return "udat: object is freed" }
 func (closed) Is(target error) bool { return target == net.ErrClosed }
 
-// ErrNoNativeLibrary matches the error of every call in a program that was built
-// without the native library: with CGO_ENABLED=0, which is what Go assumes when it
-// compiles for another machine, or for anything but 64-bit Linux. It also matches
-// ErrNotImplemented and errors.ErrUnsupported. What needs neither objects nor the
-// library works: Strerror, device.WriteConfig, the methods of data.
+// ErrNoNativeLibrary matches the error of every call in a program without the native library: built
+// with CGO_ENABLED=0, the default when cross-compiling, or not for 64-bit Linux. It also matches
+// ErrNotImplemented and errors.ErrUnsupported. What needs neither objects nor the library still
+// works: Strerror, device.WriteConfig, methods of data.
 var ErrNoNativeLibrary = device.ErrNoNativeLibrary
 
-// Error is the error of every failed call.
-//
-// errors.Is matches it by type (ErrInvalidState), whatever the subtype, and by
-// subtype (InvalidStateEPConnected). Where they mean the same, the standard errors
-// match too:
+// Error is the error of every failed call. errors.Is matches it by type (ErrInvalidState), whatever
+// the subtype, by subtype (InvalidStateEPConnected), and by the standard errors of the same
+// meaning:
 //
 //   - os.ErrDeadlineExceeded and context.DeadlineExceeded: ErrTimeoutExpired
 //   - errors.ErrUnsupported: ErrNotImplemented and ErrModelNotSupported
 //   - net.ErrClosed: ErrClosed
-//   - the error of the context that ended a wait, and its cause: see context.Cause.
-//     It is a time-out if the context's error is context.DeadlineExceeded.
+//   - the error and the cause of the context that ended a wait: see context.Cause. It is a time-out
+//     if the context's error is context.DeadlineExceeded.
 type Error struct {
 	Op     string // the C name of the call, dat_ep_connect for example, or the Go name of one that C does not have
 	Return Return // the library's code or, where udat refused the call, that of the specification
@@ -48,8 +44,8 @@ type Error struct {
 	Err    error  // the cause, if it is not the library: ErrClosed, the error of a context, a Problem
 }
 
-// Error returns the names of the call and of the code, and Detail or else the cause. It is for
-// people to read, and may change: programs match with errors.Is.
+// Error returns the names of the call and of the code, and Detail or else the cause, for people.
+// The text may change: match with errors.Is.
 func (e *Error) Error() string {
 	s := "udat: " + e.Op + ": " + text(e.Return)
 	if e.Detail != "" {
@@ -72,9 +68,8 @@ func text(r Return) string {
 	return major + " " + minor
 }
 
-// Strerror returns the C names of the type and the subtype of a code. minor is empty
-// for a code without a subtype. It fails with ErrInvalidParameter when the headers
-// have no such type or subtype.
+// Strerror returns the C names of the type and the subtype of a code; minor is empty without a
+// subtype. It fails with ErrInvalidParameter for an unknown code.
 //
 //	Implements: DAT_RETURN dat_strerror(IN DAT_RETURN value, OUT const char **major_message,
 //	    OUT const char **minor_message)
@@ -106,7 +101,7 @@ func isCName(s string) bool { return strings.HasPrefix(s, "DAT_") }
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is implements the matching that the type's comment describes.
+// Is implements the matching described at Error.
 func (e *Error) Is(target error) bool {
 	switch t := target.(type) {
 	case ReturnType:
@@ -123,7 +118,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// Timeout reports whether a time-out was the reason, as net.Error has it.
+// Timeout reports whether the error is a time-out, as for net.Error.
 func (e *Error) Timeout() bool { return e.Return.Type() == ErrTimeoutExpired }
 
 // needLibrary fails in a build without the native library. Calls that could do
@@ -161,7 +156,8 @@ func check(op string, r cgo.Return) error {
 	return logged(&Error{Op: op, Return: Return(r)})
 }
 
-// fileLimit is the error of a call that takes so many more files, if the process cannot open as many.
+// fileLimit is the error of a call that takes so many more files, if the process cannot open as
+// many.
 func fileLimit(op string, files int) error {
 	if err := machine.FileLimit(files); err != nil {
 		return withProblem(op, classError|Return(ErrInsufficientResources), err)

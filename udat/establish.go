@@ -6,31 +6,16 @@ import (
 	"net/netip"
 )
 
-// ConnectAndWait is Connect and a wait for its outcome, which it takes from the endpoint's
-// connect EVD: no other endpoint and no other wait may use that meanwhile. It returns the
-// private data of the peer's answer. If there is no connection, the error is an
-// *EventError with the reason, and the endpoint must be Reset before it connects again.
-//
-// The context bounds the attempt. If it ends first, ConnectAndWait disconnects the
-// endpoint abruptly and returns the context's error. The event of that follows on the
-// connect EVD.
+// ConnectAndWait calls Connect and waits for the outcome on the connect EVD. No other endpoint or
+// wait may use that EVD meanwhile. ConnectAndWait returns the private data of the peer's answer. If
+// there is no connection, the error is an *EventError; Reset the endpoint before it connects again.
+// If ctx ends first, ConnectAndWait disconnects the endpoint abruptly and returns the context's
+// error. The event of that follows on the connect EVD.
 func (ep *EP) ConnectAndWait(ctx context.Context, remote netip.Addr, qual ConnQual, privateData []byte) ([]byte, error) {
 	if err := ep.Connect(remote, qual, TimeoutInfinite, privateData); err != nil {
 		return nil, err
 	}
 	return ep.waitEstablished(ctx)
-}
-
-// AcceptAndWait is Accept and a wait for its outcome, as ConnectAndWait has it.
-func (cr *CR) AcceptAndWait(ctx context.Context, ep *EP, privateData []byte) error {
-	if err := cr.Accept(ep, privateData); err != nil {
-		return err
-	}
-	if ep == nil {
-		ep = cr.param.LocalEP
-	}
-	_, err := ep.waitEstablished(ctx)
-	return err
 }
 
 func (ep *EP) waitEstablished(ctx context.Context) (privateData []byte, err error) {

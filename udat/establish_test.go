@@ -9,8 +9,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Both sides connect in one call each, which returns what the other side said, or why there is no connection. A context
-// that ends ends the attempt.
+// Both sides connect in one call each, which returns what the other side said, or why there is no
+// connection. A context that ends ends the attempt.
 func TestConnectAndWait(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		ctx, address := udattest.Context(t), udattest.Address(t, ia)

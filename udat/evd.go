@@ -11,8 +11,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// EVD is an event dispatcher: a queue of the events of the streams that feed it. Each event
-// goes to one of the goroutines that ask.
+// EVD is an event dispatcher: a queue of the events of the streams that feed it. Each event goes to
+// one of the goroutines that ask.
 type EVD struct {
 	obj   object
 	ia    *IA
@@ -51,23 +51,19 @@ func (evd *EVD) nativeHandle() cgo.EVDHandle {
 
 const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 
-// CreateEVD creates an event dispatcher that holds at least minQLen events and is fed
-// by the streams in flags. It is attached to a CNO of the same adapter unless cno is nil: see
-// EVD.ModifyCNO. One for completions can take software events and connection
-// requests too, but not connection events: no provider supports that.
+// CreateEVD creates an event dispatcher that holds at least minQLen events of the streams in flags.
+// It is attached to cno, of the same adapter, unless that is nil: see EVD.ModifyCNO. An EVD for
+// completions can also take software events and connection requests, but no connection events.
 //
-// If the attributes of the endpoints that use it allow more operations to be outstanding
-// than the EVD holds, each takes room from its post until its completion is taken. A
-// post without room fails with ErrInsufficientResources, subtype ResourceTEVD, and
-// changes nothing: take completions and post again, or see Resize. A receive of a shared
-// queue takes room on the receive EVD of each of the queue's endpoints.
-//
-// A connection event without room ends its connection, a connection request is
-// rejected, and the adapter's AsyncEVD reports EventAsyncErrorEVDOverflow.
+// If the endpoints of an EVD may have more operations outstanding than it holds, each operation
+// takes room from its post until its completion is taken. A receive of a shared queue takes room on
+// the receive EVD of each endpoint of the queue. A post without room changes nothing and fails with
+// ErrInsufficientResources, subtype ResourceTEVD: take completions, or see EVD.Resize. A connection
+// event without room ends its connection, and a connection request is rejected; IA.AsyncEVD reports
+// EventAsyncErrorEVDOverflow.
 //
 //	Implements: DAT_RETURN dat_evd_create(IN DAT_IA_HANDLE ia_handle, IN DAT_COUNT evd_min_qlen,
-//	    IN DAT_CNO_HANDLE cno_handle, IN DAT_EVD_FLAGS evd_flags,
-//	    OUT DAT_EVD_HANDLE *evd_handle)
+//	    IN DAT_CNO_HANDLE cno_handle, IN DAT_EVD_FLAGS evd_flags, OUT DAT_EVD_HANDLE *evd_handle)
 func CreateEVD(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	const op = "dat_evd_create"
 	arguments := []argument{{ia.object(), InvalidHandleIA}}
@@ -111,13 +107,15 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	return evd
 }
 
-// member is an endpoint that has events on an EVD, and the flags of its streams of completions there.
+// member is an endpoint that has events on an EVD, and the flags of its streams of completions
+// there.
 type member struct {
 	ep      *EP
 	streams []CompletionFlags
 }
 
-// endpoint returns the endpoint that an event is about, nil if it is freed. The caller has locked the queue.
+// endpoint returns the endpoint that an event is about, nil if it is freed. The caller has locked
+// the queue.
 func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	ep := evd.endpoints[handle].ep
 	if ep != nil {
@@ -126,8 +124,8 @@ func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	return ep
 }
 
-// join has the events that name the endpoint's handle be its own. It refuses streams of completions with other flags
-// than those of other endpoints.
+// join has the events that name the endpoint's handle be its own. It refuses streams of completions
+// with other flags than those of other endpoints.
 func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
 	evd.queue.Lock()
 	defer evd.queue.Unlock()
@@ -215,13 +213,12 @@ func (evd *EVD) Query() (EVDParam, error) {
 	return EVDParam{IA: evd.ia, QLen: int(native.QLen), Disabled: evd.queue.Disabled(), Unwaitable: evd.queue.Unwaitable(), CNO: evd.cno, Flags: EVDFlags(native.Flags)}, nil
 }
 
-// Resize changes the length of the queue to at least minQLen events, and nothing else.
-// It fails with ErrInvalidState if there are more events, or completions to come, than
-// it would hold, and with ErrModelNotSupported for completions on a device that cannot
-// resize its queues, as those of soft-iWARP.
+// Resize changes the length of the queue to at least minQLen events. It fails with ErrInvalidState
+// if more events are queued, or completions expected, than it would hold, and with
+// ErrModelNotSupported for completions on a device that cannot resize its queues, such as
+// soft-iWARP.
 //
-//	Implements: DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle,
-//	    IN DAT_COUNT evd_min_qlen)
+//	Implements: DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle, IN DAT_COUNT evd_min_qlen)
 func (evd *EVD) Resize(minQLen int) error {
 	const op = "dat_evd_resize"
 	if err := evd.object().enter(op, NoSubtype); err != nil {
@@ -243,8 +240,8 @@ func (evd *EVD) Resize(minQLen int) error {
 	}
 }
 
-// Free frees the event dispatcher with the events in it. Waiters get ErrClosed. It
-// fails with ErrInvalidState while endpoints or service points use it.
+// Free frees the event dispatcher with its events. Waiters get ErrClosed. Free fails with
+// ErrInvalidState while endpoints or service points use it.
 //
 //	Implements: DAT_RETURN dat_evd_free(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Free() error {
@@ -264,4 +261,9 @@ func (evd *EVD) release(op string, free func(cgo.EVDHandle) cgo.Return) error {
 		evd.ia.removeObject(evd)
 	}
 	return err
+}
+
+func (ia *IA) evdWithHandle(handle cgo.EVDHandle) *EVD {
+	evd, _ := ia.objectWithHandle(cgo.Handle(handle)).(*EVD)
+	return evd
 }

@@ -8,10 +8,9 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// Event is one event, copied out of the library whole: nothing in it changes
-// or dangles when the objects that it names are freed.
+// Event is one event, a complete copy: it outlasts the objects that it names.
 type Event struct {
-	// Number says what happened, and which of the other fields have a meaning.
+	// Number says what happened, and which other fields are valid.
 	Number EventNumber
 
 	// Of an EventDTOCompletion. Length is the number of bytes transferred, 0 unless
@@ -49,33 +48,29 @@ func (e Event) parts() *rareParts {
 	return e.rare
 }
 
-// EP returns the endpoint of an EventDTOCompletion, of a connection event, or of an asynchronous error that concerns one;
-// nil for any other, and for a shared receive that soft-RoCE has lost: see SRQ.PostRecv.
+// EP returns the endpoint of an EventDTOCompletion, of a connection event, or of an asynchronous
+// error of an endpoint. It is nil for other events, and for a shared receive that soft-RoCE lost:
+// see SRQ.PostRecv.
 func (e Event) EP() *EP { return e.ep }
 
-// CR returns the connection request of an EventConnectionRequest, nil for any
-// other. It must be accepted or rejected.
+// CR returns the connection request of an EventConnectionRequest, else nil.
 func (e Event) CR() *CR { return e.parts().cr }
 
-// EVD returns the event dispatcher that an EventAsyncErrorEVDOverflow is about,
-// nil for any other event.
+// EVD returns the event dispatcher of an EventAsyncErrorEVDOverflow, else nil.
 func (e Event) EVD() *EVD { return e.parts().evd }
 
-// RMR returns the region that an EventRMRBindCompletion is about, nil for any other
-// event.
+// RMR returns the region of an EventRMRBindCompletion, else nil.
 func (e Event) RMR() *RMR { return e.parts().rmr }
 
-// SRQ returns the shared receive queue of an EventSRQLowWatermark, nil for any other event.
+// SRQ returns the shared receive queue of an EventSRQLowWatermark, else nil.
 func (e Event) SRQ() *SRQ { return e.parts().srq }
 
-// PrivateData returns what the peer sent along with a connection event. The
-// providers pad it: a program that needs the exact length sends it along. It is
-// empty for an EventConnectionRequest, whose private data CR.Query returns.
+// PrivateData returns what the peer sent with a connection event. Providers pad it: send the exact
+// length along if it matters. For an EventConnectionRequest it is empty: see CR.Query.
 func (e Event) PrivateData() []byte { return e.parts().privateData }
 
-// Err returns nil for an event of success, the DTOStatus of a failed
-// completion, and the Number of an event that is a failure. The peer's orderly
-// EventConnectionDisconnected is no error.
+// Err returns nil for success, the DTOStatus of a failed completion, or the Number of a failure.
+// EventConnectionDisconnected is none.
 func (e Event) Err() error {
 	switch {
 	case e.isCompletion() && e.Status != DTOSuccess:
@@ -91,8 +86,9 @@ func (e *Event) isCompletion() bool {
 	return e.Number == EventDTOCompletion || e.Number == EventRMRBindCompletion
 }
 
-// decode decodes the library's events, and returns how many there are for the program. It drops those of endpoints and
-// service points that no longer use the EVD. The caller has locked the queue. See shadow.Assert for panics.
+// decode decodes the library's events, and returns how many there are for the program. It drops
+// those of endpoints and service points that no longer use the EVD. The caller has locked the
+// queue. See shadow.Assert for panics.
 //
 // It sets the fields of a completion one by one: copying a whole Event would wait for the stores
 // that made it.
@@ -223,4 +219,14 @@ func littleEndian(v uint32) uint32 {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], v)
 	return binary.NativeEndian.Uint32(b[:])
+}
+
+func (ia *IA) serviceWithHandle(handle cgo.Handle) *service {
+	switch o := ia.objectWithHandle(handle).(type) {
+	case *PSP:
+		return &o.service
+	case *RSP:
+		return &o.service
+	}
+	return nil
 }

@@ -61,7 +61,8 @@ func ExampleLMR_RMRTriplet() {
 	check(l.client.PostRDMAWrite([]udat.Segment{text}, 2, remote, udat.CompletionDefault))
 	check(l.client.PostSend(nil, 3, udat.CompletionDefault)) // an empty message
 
-	// The other side gets no event of the write, but what was written is there when a later message is.
+	// The other side gets no event of the write, but what was written is there when a later message
+	// is.
 	event := must(l.received.Wait(ctx))
 	check(event.Err())
 	fmt.Println(len(wire), "bytes on the wire")

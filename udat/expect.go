@@ -6,8 +6,8 @@ import (
 	"iter"
 )
 
-// Events returns the events as they come, each taken by Wait when the loop asks
-// for it. The last pair of values has the error of Wait that ended it.
+// Events returns the events as they come: each step of the loop calls Wait. The last pair of values
+// has the error of Wait that ended it.
 func (evd *EVD) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -19,9 +19,8 @@ func (evd *EVD) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// Expect waits for an event of the given number, as Wait does, and returns it.
-// If it is another event, or a completion that failed, Expect returns the event
-// with an *EventError. If no event comes, the error is that of Wait.
+// Expect takes one event, or fails, like Wait. If the event has another number, or is a failed
+// completion, Expect returns it with an *EventError.
 func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
 	event, err := evd.Wait(ctx)
 	switch {
@@ -33,16 +32,15 @@ func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
 	return event, nil
 }
 
-// EventError is the error of EVD.Expect: an event that was not the one that the
-// program wanted. It matches the Number of the event, or the DTOStatus of a completion
-// that failed.
+// EventError is the error of EVD.Expect for an unexpected event. It matches the event's Number or,
+// for a failed completion, the DTOStatus.
 type EventError struct {
 	Want  EventNumber
 	Event Event
 }
 
-// Error names both events. Of a completion it tells the operation, the cookie and
-// the status, of a connection request the qualifier.
+// Error names both events: a completion with operation, cookie and status, a connection request
+// with its qualifier.
 func (e *EventError) Error() string {
 	got := e.Event.Number.String()
 	switch e.Event.Number {
@@ -59,7 +57,7 @@ func (e *EventError) Error() string {
 	return fmt.Sprintf("udat: got %s instead of %v", got, e.Want)
 }
 
-// Unwrap returns what the event is as an error.
+// Unwrap returns the event as an error.
 func (e *EventError) Unwrap() error {
 	if e.Event.isCompletion() && e.Event.Status != DTOSuccess {
 		return e.Event.Status

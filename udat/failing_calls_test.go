@@ -19,14 +19,16 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// failingCalls are how many of the next calls of the native library fail with an internal error, as no adapter lets them on
-// demand: testdata/failing_calls.c, which is loaded before the native library, shares them.
+// failingCalls are how many of the next calls of the native library fail with an internal error, as
+// no adapter lets them on demand: testdata/failing_calls.c, which is loaded before the native
+// library, shares them.
 type failingCalls struct{ evdFree, epFree atomic.Int32 }
 
 // failingCallsVariable names the file that they are in.
 const failingCallsVariable = "UDAT_TEST_FAILING_CALLS"
 
-// withFailingCalls runs the test in a child process in which calls of the native library can be made to fail.
+// withFailingCalls runs the test in a child process in which calls of the native library can be
+// made to fail.
 func withFailingCalls(t *testing.T, test func(t *testing.T, ia *udat.IA, calls *failingCalls)) {
 	t.Helper()
 	const size = int(unsafe.Sizeof(failingCalls{}))

@@ -42,7 +42,8 @@ func leaveFiles(t *testing.T, left int) (free func()) {
 	}
 }
 
-// Each call that takes a file says that there are none, if it fails for want of that. No other call fails.
+// Each call that takes a file says that there are none, if it fails for want of that. No other call
+// fails.
 func TestFullFileTable(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		socket := 0 // which the socket CM provider opens

@@ -105,8 +105,8 @@ const (
 	maxClusters     = 8
 )
 
-// Bounds in time. Those of steps and frees are counted from the begin of the sequence, and end it early. The
-// fuzzing engine ends a process with a sequence that takes 10 seconds.
+// Bounds in time. Those of steps and frees are counted from the begin of the sequence, and end it
+// early. The fuzzing engine ends a process with a sequence that takes 10 seconds.
 const (
 	stepsWithin = 1500 * time.Millisecond // calls and scenes
 	freesWithin = 3 * time.Second         // of what is freed one by one in the end
@@ -458,7 +458,8 @@ func (s *sequence) closeAdapter(ia *udat.IA) {
 			return
 		}
 	}
-	// Calls beside may make or free objects meanwhile, which the adapter then refuses to leave alone.
+	// Calls beside may make or free objects meanwhile, which the adapter then refuses to leave
+	// alone.
 	deadline := time.Now().Add(within(closeWithin))
 	err := error(udat.InvalidStateIAInUse)
 	for errors.Is(err, udat.InvalidStateIAInUse) && time.Now().Before(deadline) {

@@ -8,7 +8,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Short operations on bytes that are on two pages move these bytes. Soft-iWARP cannot read so few: see scripts/dapl/native-library.md.
+// Short operations on bytes that are on two pages move these bytes. Soft-iWARP cannot read so few:
+// see scripts/dapl/native-library.md.
 func TestShortOperationsOverPages(t *testing.T) {
 	const page, most = 4096, 48
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
@@ -54,9 +55,9 @@ func TestShortOperationsOverPages(t *testing.T) {
 	})
 }
 
-// An endpoint for which the adapter has no queues is refused, and there are some again when another is freed. Over
-// soft-iWARP, libsiw mistakes the 145th page of an adapter's queues for a failure. An endpoint has two such pages, and an
-// event dispatcher for completions has one for 127 of them.
+// An endpoint for which the adapter has no queues is refused, and there are some again when another
+// is freed. Over soft-iWARP, libsiw mistakes the 145th page of an adapter's queues for a failure.
+// An endpoint has two such pages, and an event dispatcher for completions has one for 127 of them.
 func TestQueuesRunOut(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		if !udattest.IWARP(t, ia) {

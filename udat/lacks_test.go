@@ -38,8 +38,8 @@ func forEachIAWithSRQ(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
 	})
 }
 
-// lacksOperation reports whether the device lacks an operation of the extensions. Then posts of it must be refused, and
-// leave nothing behind.
+// lacksOperation reports whether the device lacks an operation of the extensions. Then posts of it
+// must be refused, and leave nothing behind.
 func lacksOperation(t *testing.T, active, passive *udattest.Endpoint, op udat.DTO) bool {
 	t.Helper()
 	_, provider, err := active.IA.Query()
@@ -78,8 +78,9 @@ func takesSegments(t testing.TB, ia *udat.IA, n int) bool {
 
 var inlineOfShape = regexp.MustCompile(`max_inline=(\d+)`)
 
-// sendsInline reports whether the adapter copies so many bytes in a post, and so needs the memory no more. No attribute
-// says so: it supposes that all do but soft-iWARP, and devices whose limit udat/shapes has.
+// sendsInline reports whether the adapter copies so many bytes in a post, and so needs the memory
+// no more. No attribute says so: it supposes that all do but soft-iWARP, and devices whose limit
+// udat/shapes has.
 func sendsInline(t *testing.T, ia *udat.IA, length int) bool {
 	t.Helper()
 	most := length

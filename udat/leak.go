@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/logging"
 )
 
-// Origin tells what an object is, and which line of the program made it.
+// Origin says what an object is, and which line of the program created it.
 type Origin struct {
 	Serial   uint64 // order of making, over all objects of the process
 	Kind     string // "endpoint" for example
@@ -22,8 +22,7 @@ type Origin struct {
 // String returns "endpoint (made at server.go:42)" for example.
 func (o Origin) String() string { return life.Name(o.Kind, o.File, o.Line) }
 
-// Living lists the objects that are alive, made and not freed, in the order in
-// which they were made. What udat has made for itself is not among them.
+// Living lists the program's objects that are alive, in order of creation.
 func Living() []Origin { return origins(life.Living()) }
 
 func leakText(leaked []Origin) string {
@@ -41,8 +40,9 @@ func leakText(leaked []Origin) string {
 	return text.String()
 }
 
-// dropped runs once an adapter is out of the program's reach, with what is alive on it. It runs on the goroutine of all
-// cleanups of the program, which must go on even if nobody reads standard error.
+// dropped runs once an adapter is out of the program's reach, with what is alive on it. It runs on
+// the goroutine of all cleanups of the program, which must go on even if nobody reads standard
+// error.
 func dropped(l *life.Ledger) {
 	leaked := origins(l.Living())
 	if len(leaked) == 0 { // the adapter was closed, as it should be

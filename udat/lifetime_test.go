@@ -176,8 +176,9 @@ var (
 	}
 )
 
-// forEachObject makes each call that takes objects once for each of these, with a replacement in its place that makes it an
-// error. There may be several, by what they are. The adapter is as it was then.
+// forEachObject makes each call that takes objects once for each of these, with a replacement in
+// its place that makes it an error. There may be several, by what they are. The adapter is as it
+// was then.
 func forEachObject(t *testing.T, replacements func(t *testing.T, c *surfaceCall, i int, typ reflect.Type) map[string]reflect.Value, targets ...error) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
@@ -335,8 +336,8 @@ func freeOf(o udat.Object) error {
 	return o.(interface{ Free() error }).Free()
 }
 
-// An abrupt close takes everything along, in whatever state it is, and ends all waits. What was on the adapter stays
-// closed, although the next one has its handle.
+// An abrupt close takes everything along, in whatever state it is, and ends all waits. What was on
+// the adapter stays closed, although the next one has its handle.
 func TestCloseAbrupt(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {

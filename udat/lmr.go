@@ -8,9 +8,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/machine"
 )
 
-// LMR is a local memory region: memory that is registered with the adapter and pinned,
-// so that it can be sent from, received into and, with the privileges for it, reached
-// by the peer.
+// LMR is a local memory region: memory that is registered with the adapter and pinned, for
+// operations and, if its privileges allow that, for peers.
 type LMR struct {
 	pz             *PZ
 	postPrivileges atomic.Uint32 // 0 once freed; posts do not enter the gate
@@ -32,22 +31,18 @@ func (lmr *LMR) object() *object {
 	return &lmr.obj
 }
 
-// RegisterMemory registers the memory of a slice, up to its length. Memory of
-// the Go heap is pinned until Free: the garbage collector neither moves nor
-// frees it. Remote write needs the privilege to write locally.
-//
-// A peer cannot reach other data in the same pages. Memory from elsewhere, such
-// as memory that the program mapped itself, must stay mapped until Free. The
-// pages must allow what the privileges ask for: a string's bytes, for example,
-// can be registered for reading only. If the memory cannot be registered, the
-// error matches the Problem that was found.
+// RegisterMemory registers the memory of a slice, up to its length. Go memory is pinned until Free:
+// the garbage collector neither moves nor frees it. Other memory must stay mapped until Free. A
+// peer cannot reach other data in the same pages. Remote write needs local write. The pages must
+// allow the privileges: the bytes of a string can be registered for reading only. If the memory
+// cannot be registered, the error matches the Problem that was found.
 //
 //	Implements: DAT_RETURN dat_lmr_create(IN DAT_IA_HANDLE ia_handle, IN DAT_MEM_TYPE mem_type,
 //	    IN DAT_REGION_DESCRIPTION region_description, IN DAT_VLEN length,
-//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_MEM_PRIV_FLAGS mem_privileges,
-//	    IN DAT_VA_TYPE va_type, OUT DAT_LMR_HANDLE *lmr_handle,
-//	    OUT DAT_LMR_CONTEXT *lmr_context, OUT DAT_RMR_CONTEXT *rmr_context,
-//	    OUT DAT_VLEN *registered_size, OUT DAT_VADDR *registered_address)
+//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_MEM_PRIV_FLAGS mem_privileges, IN DAT_VA_TYPE va_type,
+//	    OUT DAT_LMR_HANDLE *lmr_handle, OUT DAT_LMR_CONTEXT *lmr_context,
+//	    OUT DAT_RMR_CONTEXT *rmr_context, OUT DAT_VLEN *registered_size,
+//	    OUT DAT_VADDR *registered_address)
 func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) {
 	lmr := &LMR{memory: memory[:len(memory):len(memory)]}
 	if len(memory) > 0 {
@@ -112,7 +107,7 @@ func (p MemPriv) writing() string {
 	return ""
 }
 
-// Bytes returns the registered memory, or nil once the region is freed.
+// Bytes returns the registered memory, or nil if the region is freed.
 func (lmr *LMR) Bytes() []byte {
 	if lmr.object().enter("LMR.Bytes", InvalidHandleLMR) != nil {
 		return nil
@@ -129,11 +124,10 @@ type LMRParam struct {
 	Length     int    // bytes, all of them registered
 	Privileges MemPriv
 	LMRContext uint32 // the local key
-	RMRContext uint32 // the remote key, which is in the RMRTriplet for a peer
+	RMRContext uint32 // the remote key, as in the RMRTriplet for a peer
 }
 
-// Query returns the parameters of the region. Its memory is virtual memory, and
-// operations address it by virtual address, not by offset.
+// Query returns the parameters of the region.
 //
 //	Implements: DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
 //	    IN DAT_LMR_PARAM_MASK lmr_param_mask, OUT DAT_LMR_PARAM *lmr_param)
@@ -160,9 +154,9 @@ func (lmr *LMR) Query() (LMRParam, error) {
 
 func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 
-// Free deregisters the memory, and then unpins it. Outstanding operations on it fail with
+// Free deregisters the memory and then unpins it. Outstanding operations on it fail with
 // DTOErrLocalProtection and end their connection, as in C: wait for their completions first. A peer
-// that still uses the RMRTriplet gets DTOErrRemoteAccess. Free waits for requests that are just being
+// that still uses the RMRTriplet gets DTOErrRemoteAccess. Free waits for requests that are being
 // posted, and fails with ErrInvalidState while an RMR is bound to the memory.
 //
 //	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
@@ -182,9 +176,8 @@ func (lmr *LMR) Free() error {
 	return err
 }
 
-// SyncRDMARead makes what the program has written to the memory of the segments
-// visible to peers that read it. On the machines that providers run on nothing
-// needs to be done for that.
+// SyncRDMARead makes what the program wrote to the segments visible to peers that read it. On the
+// machines that providers support it does nothing.
 //
 //	Implements: DAT_RETURN dat_lmr_sync_rdma_read(IN DAT_IA_HANDLE ia_handle,
 //	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)
@@ -192,8 +185,7 @@ func (ia *IA) SyncRDMARead(segments []Segment) error {
 	return ia.sync("dat_lmr_sync_rdma_read", segments, cgo.LMRSyncRDMARead)
 }
 
-// SyncRDMAWrite makes what peers have written to the memory of the segments
-// visible to the program: see SyncRDMARead.
+// SyncRDMAWrite makes what peers wrote to the segments visible to the program: see SyncRDMARead.
 //
 //	Implements: DAT_RETURN dat_lmr_sync_rdma_write(IN DAT_IA_HANDLE ia_handle,
 //	    IN const DAT_LMR_TRIPLET *local_segments, IN DAT_VLEN num_segments)

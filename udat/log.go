@@ -6,20 +6,19 @@ import (
 	"github.com/goudat/goudat/udat/internal/logging"
 )
 
-// SetLogHandler has handler get a record of each call that is refused, with the
-// attributes call, code and detail, and of each connection event and connection
-// request that is taken, with event, adapter and object. Where Open was given the name
-// of a device, a record has name, the adapter that it chose, and the reason. An adapter
-// that the garbage collector finds dropped, and not closed, has a record at
-// slog.LevelError, with adapter and objects, an []Origin of what is alive on it; it is
-// not found while a goroutine waits on it, and while it has a CNO with an agent.
-// What has failed is a slog.LevelWarn, all else a slog.LevelInfo. Calls that udat makes
-// itself, as IA.Close does to free what is on the adapter, have no record. Nil, the default, logs nothing. For the
-// log of the program: SetLogHandler(slog.Default().Handler()).
+// SetLogHandler sends records to handler, for example slog.Default().Handler(). Nil, the default,
+// logs nothing. Records are of
 //
-// The handler runs on a goroutine of its own, and may call udat, but not SetLogHandler,
-// which returns when the handler before has got all its records. It delays no call: while
-// it is 1024 records behind, further ones are left out, and the next one has their number
-// in the attribute omitted. Some calls have two records, the library's code and what udat
-// found out. Waits that end by their contexts, and queues that are empty or full, have none.
+//   - each refused call, with call, code and detail; some have a second one, of what udat found out
+//   - each connection event and request that is taken, with event, adapter and object
+//   - each choice of a provider by Open, with name, adapter and reason
+//   - each adapter that the garbage collector finds dropped without Close, at slog.LevelError, with
+//     adapter and objects, an []Origin of what is alive on it. While a goroutine waits on it, or it
+//     has a CNO with an agent, it is not found.
+//
+// Other failures have slog.LevelWarn, all else slog.LevelInfo. Calls of udat itself, waits ended by
+// their contexts, and empty or full queues have no record. The handler runs on a goroutine of its
+// own and delays no call. It may call udat, but not SetLogHandler, which returns when the former
+// handler has all its records. If it is 1024 records behind, further ones are omitted; the next has
+// their number in the attribute omitted.
 func SetLogHandler(handler slog.Handler) { logging.SetHandler(handler) }

@@ -14,10 +14,9 @@ import (
 	"github.com/goudat/goudat/udat/internal/pages"
 )
 
-// AllocMemory allocates size bytes of zeroed, page-aligned memory outside the
-// Go heap and registers it. Free returns the memory to the system: do not touch
-// the slice that Bytes returned after that. Where an adapter has thousands of endpoints, it
-// keeps the last of it until later, at most 256 bytes an endpoint.
+// AllocMemory allocates size bytes of zeroed, page-aligned memory outside the Go heap and registers
+// it. Free returns the memory to the system: do not use the slice of Bytes after that. The adapter
+// may keep freed memory for a while, at most 256 bytes for each endpoint.
 //
 //	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
@@ -30,11 +29,10 @@ func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
 	})
 }
 
-// AllocHugeMemory is AllocMemory in huge pages of pageSize bytes, 2 MiB (1<<21) or 1
-// GiB (1<<30) for example, so that the adapter has fewer pages to keep track of. Pages
-// are taken whole. It fails with ErrInvalidParameter if the kernel has no pages of that
-// size, and with ErrInsufficientResources if not enough are free: reserve them, in
-// /proc/sys/vm/nr_hugepages for example.
+// AllocHugeMemory is AllocMemory in whole huge pages of pageSize bytes, such as 2 MiB (1<<21) or 1
+// GiB (1<<30), so that the adapter tracks fewer. It fails with ErrInvalidParameter if the kernel
+// has no pages of that size, and with ErrInsufficientResources if too few are free: reserve them,
+// for example in /proc/sys/vm/nr_hugepages.
 //
 //	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocHugeMemory(pz *PZ, size, pageSize int, privileges MemPriv) (*LMR, error) {
@@ -126,8 +124,8 @@ type retired struct {
 	bytes   int
 }
 
-// keptPerEndpoint is how many bytes of freed regions an adapter keeps at most for each of its endpoints, so
-// that a free does not take longer for each endpoint that there is.
+// keptPerEndpoint is how many bytes of freed regions an adapter keeps at most for each of its
+// endpoints, so that a free does not take longer for each endpoint that there is.
 const keptPerEndpoint = 256
 
 // retire gives the memory of a freed region back, now or with that of later ones.
@@ -143,8 +141,9 @@ func (ia *IA) retire(lmr *LMR) {
 	}
 }
 
-// giveBackRetired returns the memory of all freed regions to the system. It first waits for the requests that are in
-// the library: they may name a region that was freed since, and the library copies the bytes of short ones.
+// giveBackRetired returns the memory of all freed regions to the system. It first waits for the
+// requests that are in the library: they may name a region that was freed since, and the library
+// copies the bytes of short ones.
 func (ia *IA) giveBackRetired() {
 	r := &ia.retired
 	r.mu.Lock()

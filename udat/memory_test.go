@@ -205,8 +205,8 @@ func fillRandom(b []byte, seed uint64) {
 	rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}).Read(b)
 }
 
-// One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay until nobody can
-// reach the region, and no longer.
+// One may look at memory outside the Go heap although the region is freed meanwhile: the pages stay
+// until nobody can reach the region, and no longer.
 func TestPages(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz := untilEnd(t, must(udat.CreatePZ(ia)))
@@ -241,8 +241,8 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// The memory of freed regions goes back at once, but for a little where there are many endpoints, which a free does
-// not look at each time. All of it has gone back when the adapter is closed.
+// The memory of freed regions goes back at once, but for a little where there are many endpoints,
+// which a free does not look at each time. All of it has gone back when the adapter is closed.
 func TestFreeMemoryBesideManyEndpoints(t *testing.T) {
 	unmapped, restore := udat.CountUnmapped()
 	defer restore()
@@ -361,7 +361,8 @@ func TestSyncRDMA(t *testing.T) {
 	})
 }
 
-// The memory of freed regions goes back while an endpoint posts all the time, and needs no garbage collector for that.
+// The memory of freed regions goes back while an endpoint posts all the time, and needs no garbage
+// collector for that.
 func TestFreeGivesBackWhilePosting(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		unmapped, restore := udat.CountUnmapped()
@@ -389,8 +390,8 @@ func TestFreeGivesBackWhilePosting(t *testing.T) {
 	})
 }
 
-// Memory that is freed while another goroutine posts from it stays where it is until the library, which
-// copies short messages, has returned.
+// Memory that is freed while another goroutine posts from it stays where it is until the library,
+// which copies short messages, has returned.
 func TestFreeMemoryWhilePosting(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		const length = 64 // the adapters take as much inline

@@ -14,17 +14,19 @@ const fixedEPFields = EPParamMask(cgo.EPFieldIAHandle | cgo.EPFieldEPState | cgo
 const unsupportedEPFields = EPParamMask(cgo.EPFieldServiceType | cgo.EPFieldQOS | cgo.EPFieldComm | cgo.EPFieldSRQHandle | cgo.EPFieldSRQSoftHW |
 	cgo.EPFieldNumTransportAttr | cgo.EPFieldTransportSpecificAttr | cgo.EPFieldNumProviderAttr | cgo.EPFieldProviderSpecificAttr)
 
-// Modify changes the parameters that mask names to those in param, all of them or, when
-// it fails, none. The endpoint must be UNCONNECTED, or, except for the protection zone,
-// RESERVED or PASSIVE_CONNECTION_PENDING; otherwise it fails with ErrInvalidState.
-// Receives that are posted stay so; those whose memory is not in a new protection zone
-// complete with DTOErrLocalProtection. For values out of range it fails with
-// ErrInvalidParameter, which for those that no provider supports matches
-// errors.ErrUnsupported too. While events of the endpoint wait on an event dispatcher
-// that it would use no more, it fails with ErrInvalidState and the subtype
-// InvalidStateEVDInUse: take them first. With another receive event dispatcher it fails
-// with ErrInsufficientResources and the subtype ResourceTEVD if that has no room for the
-// receives that are posted: see CreateEVD.
+// Modify changes the parameters in mask to those of param, all or none. It fails with
+//
+//   - ErrInvalidState, unless the endpoint is UNCONNECTED or, except for the protection zone,
+//     RESERVED or PASSIVE_CONNECTION_PENDING, and for other completion flags while receives are
+//     posted
+//   - ErrInvalidState, subtype InvalidStateEVDInUse, while events of the endpoint are queued on an
+//     EVD that it would no longer use: take them first
+//   - ErrInsufficientResources, subtype ResourceTEVD, if a new receive EVD has no room for the
+//     posted receives: see CreateEVD
+//   - ErrInvalidParameter for a value out of range or, with errors.ErrUnsupported, for a field that
+//     no provider supports
+//
+// Posted receives stay, but fail outside a new zone with DTOErrLocalProtection.
 //
 //	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
@@ -59,8 +61,8 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	return ep.modify(op, mask, &p)
 }
 
-// modify is Modify for a caller that has locked the requests, and has entered the parts, the former ones
-// included.
+// modify is Modify for a caller that has locked the requests, and has entered the parts, the former
+// ones included.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	defaults, r := ep.ia.defaultAttr()
 	if !r.OK() {
@@ -120,8 +122,9 @@ func checkMask(op string, mask EPParamMask, param *EPParam) error {
 	return nil
 }
 
-// assign takes over the fields of param that mask names. The library takes no others of the attributes, except
-// those of a direction, which follow its event dispatcher: they are 0 without one. It returns the mask with them.
+// assign takes over the fields of param that mask names. The library takes no others of the
+// attributes, except those of a direction, which follow its event dispatcher: they are 0 without
+// one. It returns the mask with them.
 func (p *epParts) assign(mask EPParamMask, param *EPParam, now *cgo.EPAttr) EPParamMask {
 	assign(&p.pz, param.PZ, mask&EPFieldPZ)
 	assign(&p.recv, param.RecvEVD, mask&EPFieldRecvEVD)

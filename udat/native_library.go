@@ -26,8 +26,8 @@ const (
 	staticPrefix = "dat_static_"
 )
 
-// NativeStack describes the native libraries that the process uses. A path is that of the program, if it has the
-// library inside. The versions of libibverbs and of librdmacm have that of rdma-core at their ends.
+// NativeStack describes the native libraries of the process. A path is that of the program if the
+// library is linked into it. Versions of libibverbs and librdmacm end with that of rdma-core.
 type NativeStack struct {
 	Path, Version             string // of libdat2; Version is "" if the library does not say it
 	Revision                  int    // of dapl's source with goudat's patches, 0 without them
@@ -35,8 +35,8 @@ type NativeStack struct {
 	RDMACMPath, RDMACMVersion string // of librdmacm, empty until the CMA provider is loaded
 }
 
-// NativeLibrary returns what native libraries the process uses, and the error that
-// Open would fail with because of them: see device.ProblemWrongLibrary.
+// NativeLibrary returns the native libraries of the process, and the error of Open if they are
+// wrong: see device.ProblemWrongLibrary.
 func NativeLibrary() (NativeStack, error) {
 	const op = "dat_ia_open"
 	if err := needLibrary(op); err != nil {

@@ -92,7 +92,8 @@ func (o *object) seal(op string, invalid ReturnSubtype, release func() error) er
 	return o.notSealed(op, invalid, o.Seal(release))
 }
 
-// notSealed turns an error of package life into one of a call. Any other error, which was release's, stays.
+// notSealed turns an error of package life into one of a call. Any other error, which was
+// release's, stays.
 func (o *object) notSealed(op string, invalid ReturnSubtype, err error) error {
 	if err == life.ErrNotAlive {
 		return o.unusable(op, invalid)

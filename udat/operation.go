@@ -2,8 +2,7 @@ package udat
 
 import "math"
 
-// Post is one operation of a batch: what PostSend, PostRecv, PostRDMARead or
-// PostRDMAWrite takes.
+// Post is one operation of EP.PostBatch, with the arguments of its own method.
 type Post struct {
 	Operation DTO // DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite; the zero value is none of them, and refused
 	Segments  []Segment

@@ -11,9 +11,8 @@ import (
 
 const dequeueOp = "dat_evd_dequeue"
 
-// Dequeue takes one event without waiting. It fails with ErrQueueEmpty when
-// there is none. It does not allocate, except for a connection request and for
-// a connection event with private data.
+// Dequeue takes one event without waiting. It fails with ErrQueueEmpty if there is none. Only
+// connection requests and private data make it allocate.
 //
 //	Implements: DAT_RETURN dat_evd_dequeue(IN DAT_EVD_HANDLE evd_handle, OUT DAT_EVENT *event)
 func (evd *EVD) Dequeue() (event Event, err error) {
@@ -39,9 +38,8 @@ func (evd *EVD) Dequeue() (event Event, err error) {
 // errQueueEmpty is shared, so that polling does not allocate.
 var errQueueEmpty error = &Error{Op: dequeueOp, Return: classError | Return(ErrQueueEmpty)}
 
-// Poll takes as many events as there are, up to len(events), without waiting,
-// and returns their number, 0 if there are none. It calls dat_evd_dequeue in C
-// as often as it takes, and allocates no more than Dequeue.
+// Poll takes up to len(events) events without waiting and returns their number. It calls
+// dat_evd_dequeue in C, and allocates no more than Dequeue.
 func (evd *EVD) Poll(events []Event) (int, error) {
 	switch {
 	case evd == nil:
@@ -62,8 +60,8 @@ func (evd *EVD) Poll(events []Event) (int, error) {
 // maxSpin is the longest time that SpinPoll spins.
 const maxSpin = time.Second
 
-// SpinPoll is like Poll, but tries again for up to budget, 0 to a second, until there is
-// an event. It spins in C, up to 50 µs in one call, and keeps a processor busy.
+// SpinPoll is Poll that tries for up to budget, 0 to a second, until there is an event. It spins in
+// C, up to 50 µs in a call, and keeps a processor busy.
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
 	case evd == nil:

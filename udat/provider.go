@@ -1,7 +1,6 @@
 package udat
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,15 +29,12 @@ type provider struct {
 
 var providers = map[string]*provider{}
 
-// RegisterProvider adds an entry to the registry of this process, for Open: it loads a
-// provider's library, libdaplofa.so.2 for example, which registers itself under the
-// name. The instance data are the parameters of an entry in dat.conf: "eth0 0" for the
-// CMA provider, "mlx5_0 1" for the socket CM provider. Open finds out whether the
-// device exists.
-//
-// It fails with ErrProviderAlreadyRegistered for a name that the registry has, and with
-// ErrProviderNotFound, and the loader's message, when the library cannot be loaded or
-// is no provider. The library then stays in memory.
+// RegisterProvider adds an entry for Open to the registry of this process: it loads a provider's
+// library, such as libdaplofa.so.2, which registers itself under the name. instanceData are the
+// parameters of an entry in dat.conf: "eth0 0" for CMA, "mlx5_0 1" for socket CM. Only Open checks
+// that the device exists. It fails with ErrProviderAlreadyRegistered for a name that the registry
+// has, and with ErrProviderNotFound and the loader's message if the library cannot be loaded or is
+// no provider.
 //
 //	Stands in for: DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
 //	    IN const DAT_PROVIDER_INFO *provider_info)
@@ -75,9 +71,8 @@ func RegisterProvider(name, library, instanceData string) error {
 	return nil
 }
 
-// UnregisterProvider takes back RegisterProvider. It fails with ErrProviderInUse
-// while adapters of that name are open, and with ErrProviderNotFound for a name
-// that RegisterProvider did not register; the entries of dat.conf stay.
+// UnregisterProvider undoes RegisterProvider. It fails with ErrProviderInUse while adapters of that
+// name are open, and with ErrProviderNotFound for other names.
 //
 //	Stands in for: DAT_RETURN dat_registry_remove_provider(IN const DAT_PROVIDER *provider,
 //	    IN const DAT_PROVIDER_INFO *provider_info)
@@ -241,24 +236,20 @@ func (i ProviderInfo) opens() bool {
 	return i.VersionMajor == cgo.VersionMajor && i.VersionMinor == cgo.VersionMinor && !i.ThreadSafe
 }
 
-// asyncQLen is how many errors are kept for a program that does not look.
-const asyncQLen = 4096
-
 // registry serialises opening and closing, which load and unload the libraries
 // of the providers, and guards providers.
 var registry sync.Mutex
 
-// ProviderInfo describes an entry of the registry: an adapter that Open may open.
+// ProviderInfo describes an entry of the registry.
 type ProviderInfo struct {
-	IAName       string
-	VersionMajor uint32
-	VersionMinor uint32
-	ThreadSafe   bool
+	IAName                     string
+	VersionMajor, VersionMinor uint32
+	ThreadSafe                 bool
 }
 
-// Providers lists the registry's entries, whether or not their devices exist: those of
-// the file that DAT_OVERRIDE in the environment names, else of /etc/dat.conf, as it was
-// when the program started, and then those of RegisterProvider.
+// Providers lists the entries of the registry, whether or not their devices exist: those of
+// dat.conf (the file in the environment variable DAT_OVERRIDE, else /etc/dat.conf) when the program
+// started, then those of RegisterProvider.
 //
 //	Implements: DAT_RETURN dat_registry_list_providers(IN DAT_COUNT max_to_return,
 //	    OUT DAT_COUNT *entries_returned, OUT DAT_PROVIDER_INFO *(dat_provider_list[]))
@@ -307,11 +298,4 @@ func newProviderInfo(p *cgo.ProviderInfo) ProviderInfo {
 		VersionMinor: p.DaplVersionMinor,
 		ThreadSafe:   p.IsThreadSafe != 0,
 	}
-}
-
-func cString(b []byte) string {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
-	return string(b)
 }

@@ -14,15 +14,12 @@ func (psp *PSP) object() *object {
 	return &psp.service.obj
 }
 
-// CreatePSP listens on a connection qualifier. Each request that arrives is an
-// EventConnectionRequest on evd, which must have been made for them (EVDCR).
+// CreatePSP listens on a connection qualifier. Each request is an EventConnectionRequest on evd,
+// which must have EVDCR. It fails with ErrConnQualInUse if something already listens there, by the
+// same number or another of the same meaning: see ConnQual.
 //
-// It fails with ErrConnQualInUse when something listens there already, by that
-// number or by another that means the same: see ConnQual.
-//
-//	Implements: DAT_RETURN dat_psp_create(IN DAT_IA_HANDLE ia_handle,
-//	    IN DAT_CONN_QUAL conn_qual, IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags,
-//	    OUT DAT_PSP_HANDLE *psp_handle)
+//	Implements: DAT_RETURN dat_psp_create(IN DAT_IA_HANDLE ia_handle, IN DAT_CONN_QUAL conn_qual,
+//	    IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags, OUT DAT_PSP_HANDLE *psp_handle)
 func CreatePSP(ia *IA, qual ConnQual, evd *EVD) (*PSP, error) {
 	const op = "dat_psp_create"
 	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2), func(s *service) (cgo.PSPHandle, cgo.Return) {
@@ -30,8 +27,7 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD) (*PSP, error) {
 	})
 }
 
-// CreatePSPAny is CreatePSP on a connection qualifier that nothing listens on
-// yet. Query returns which one.
+// CreatePSPAny is CreatePSP on a free qualifier, which Query returns.
 //
 //	Implements: DAT_RETURN dat_psp_create_any(IN DAT_IA_HANDLE ia_handle,
 //	    OUT DAT_CONN_QUAL *conn_qual, IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags,
@@ -90,8 +86,8 @@ func (psp *PSP) Query() (PSPParam, error) {
 	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd}, nil
 }
 
-// Free stops taking requests. Those that were not answered are rejected, and
-// those not yet dequeued disappear. Connections that were accepted live on.
+// Free ends the service. Unanswered requests are rejected, queued ones included. Accepted
+// connections continue.
 //
 //	Implements: DAT_RETURN dat_psp_free(IN DAT_PSP_HANDLE psp_handle)
 func (psp *PSP) Free() error {

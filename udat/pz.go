@@ -2,8 +2,7 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// PZ is a protection zone: endpoints of a zone reach only memory that is registered in
-// the same zone.
+// PZ is a protection zone: its endpoints reach only its memory regions.
 type PZ struct {
 	obj    object
 	ia     *IA
@@ -27,8 +26,7 @@ func (pz *PZ) arguments() []argument {
 
 // CreatePZ creates a protection zone on an adapter.
 //
-//	Implements: DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle,
-//	    OUT DAT_PZ_HANDLE *pz_handle)
+//	Implements: DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle, OUT DAT_PZ_HANDLE *pz_handle)
 func CreatePZ(ia *IA) (*PZ, error) {
 	const op = "dat_pz_create"
 	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
@@ -66,8 +64,7 @@ func (pz *PZ) Query() (PZParam, error) {
 	return PZParam{IA: pz.ia}, nil
 }
 
-// Free frees the zone. It fails with ErrInvalidState while endpoints or memory regions
-// are in it.
+// Free frees the zone. It fails with ErrInvalidState if anything is in it.
 //
 //	Implements: DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
 func (pz *PZ) Free() error {

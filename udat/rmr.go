@@ -6,14 +6,13 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// RMR is a remote memory region: a window that is bound to a piece of registered
-// memory, and later to another one. A peer reaches the memory through it from the
-// completion of the bind to that of the next, or to Free, with the privileges of the
-// bind, whatever those of the memory are. That takes a message to the adapter, where
-// RegisterMemory and LMR.Free take a call of the kernel.
+// RMR is a remote memory region: a window that is bound to one piece of registered memory after
+// another. Peers reach the memory through it from the completion of a bind to that of the next, or
+// to Free, with the privileges of the bind. A bind is posted to the adapter; registering and
+// freeing memory are system calls.
 //
-// All peers of the window's protection zone reach it, and it stays bound when a
-// connection ends. Its contexts come again after 256 binds. Over soft-RoCE a peer
+// All peers of the window's protection zone reach it, and it stays bound when a connection ends.
+// Keys repeat after 256 binds, so an old RMRTriplet may become valid again. With soft-RoCE a peer
 // reaches the whole LMR through it.
 type RMR struct {
 	obj    object
@@ -29,9 +28,8 @@ func (rmr *RMR) object() *object {
 	return &rmr.obj
 }
 
-// CreateRMR creates a region in a protection zone, which is bound to nothing yet. It
-// fails with ErrModelNotSupported if the device has no memory windows, so that
-// IAAttr.MaxRMRs is 0, as over soft-iWARP: there, register the piece of memory with
+// CreateRMR creates an unbound region in a protection zone. It fails with ErrModelNotSupported if
+// the device has no memory windows (IAAttr.MaxRMRs is 0), such as soft-iWARP: register memory with
 // remote privileges.
 //
 //	Implements: DAT_RETURN dat_rmr_create(IN DAT_PZ_HANDLE pz_handle,
@@ -58,30 +56,26 @@ func CreateRMR(pz *PZ) (*RMR, error) {
 
 const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemoteAtomic
 
-// Bind posts the binding of the region to the memory of a segment, in place of what it
-// is bound to. Its completion, an EventRMRBindCompletion with the cookie, comes to the
-// request EVD of the endpoint. The peer that gets the RMRTriplet reaches the memory
-// once the bind has completed; a message that is sent on the endpoint behind the bind
-// finds it there. A Segment of no bytes ends the binding: the triplet is empty then,
-// and the privileges do not matter.
+// Bind posts a bind of the region to the memory of a segment, which replaces its binding. A Segment
+// of no bytes unbinds it; the triplet is then empty and privileges do not matter. The completion,
+// an EventRMRBindCompletion with the cookie, goes to the request EVD of the endpoint. From then on
+// a peer with the RMRTriplet reaches the memory; a message that is sent after the bind on the same
+// endpoint arrives after that. A failed bind leaves the region unbound.
 //
-// privileges are those of peers: MemPrivRemoteRead, MemPrivRemoteWrite,
-// MemPrivIBRemoteAtomic, and any local ones. The memory needs MemPrivLocalWrite only.
-// It cannot be freed while the region is bound to it. flags must be CompletionDefault.
-// When a bind fails, the region is bound to nothing.
+// privileges must have one of MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic. The
+// memory itself needs MemPrivLocalWrite only, and cannot be freed while bound. flags must be
+// CompletionDefault.
 //
-// In DISCONNECTED it completes with DTOErrFlushed. It fails with ErrInvalidState before
-// a connection and in DISCONNECT_PENDING, until the completion of another bind of the
-// region is taken, and for the end of no binding; with
-// ErrProtectionViolation unless the region, the endpoint and the memory are in one
-// protection zone; with ErrPrivilegesViolation, ErrInvalidParameter, and, for want of
-// room, as PostSend. Nothing is posted then.
+// If Bind fails, nothing is posted. It fails with ErrInvalidState before a connection, in
+// DISCONNECT_PENDING, until the completion of another bind of the region is taken, and if there is
+// no binding to end; ErrProtectionViolation unless region, endpoint and memory are in one
+// protection zone; or with the errors of PostSend. In DISCONNECTED binds complete with
+// DTOErrFlushed.
 //
-//	Implements: DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle,
-//	    IN DAT_LMR_HANDLE lmr_handle, IN const DAT_LMR_TRIPLET *lmr_triplet,
-//	    IN DAT_MEM_PRIV_FLAGS mem_priv, IN DAT_VA_TYPE va_type, IN DAT_EP_HANDLE ep_handle,
-//	    IN DAT_RMR_COOKIE user_cookie, IN DAT_COMPLETION_FLAGS completion_flags,
-//	    OUT DAT_RMR_CONTEXT *context)
+//	Implements: DAT_RETURN dat_rmr_bind(IN DAT_RMR_HANDLE rmr_handle, IN DAT_LMR_HANDLE lmr_handle,
+//	    IN const DAT_LMR_TRIPLET *lmr_triplet, IN DAT_MEM_PRIV_FLAGS mem_priv,
+//	    IN DAT_VA_TYPE va_type, IN DAT_EP_HANDLE ep_handle, IN DAT_RMR_COOKIE user_cookie,
+//	    IN DAT_COMPLETION_FLAGS completion_flags, OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (triplet RMRTriplet, err error) {
 	if ep == nil {
 		return RMRTriplet{}, rmr.object().unusableOr(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
@@ -125,7 +119,8 @@ func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	return RMRTriplet{VirtualAddress: segment.triplet.VirtualAddress, SegmentLength: segment.triplet.SegmentLength, RMRContext: context}, nil
 }
 
-// checkBind is workQueue.refused for a bind. What the library refuses in the state of the region, it refuses without a subtype.
+// checkBind is workQueue.refused for a bind. What the library refuses in the state of the region,
+// it refuses without a subtype.
 func (rmr *RMR) checkBind(q *workQueue, segment Segment, r cgo.Return) error {
 	switch t := ReturnType(r.Type()); {
 	case t == ErrProtectionViolation:
@@ -142,8 +137,8 @@ func (rmr *RMR) checkBind(q *workQueue, segment Segment, r cgo.Return) error {
 	return refuse(bindOp, ErrInvalidState, NoSubtype, "another bind of the region is outstanding: take its completion first")
 }
 
-// RMRParam holds the parameters of a remote memory region. LMR, Address and Length
-// say what it is bound to: nil and 0 for nothing.
+// RMRParam holds the parameters of a remote memory region. Without a binding, LMR is nil, and
+// Address and Length are 0.
 type RMRParam struct {
 	IA         *IA
 	PZ         *PZ
@@ -154,8 +149,7 @@ type RMRParam struct {
 	RMRContext uint32 // as in the RMRTriplet for a peer
 }
 
-// Query returns the parameters of the region. While a bind is outstanding, they are
-// those that the region has when it succeeds.
+// Query returns the parameters of the region, an outstanding bind included.
 //
 //	Implements: DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
 //	    IN DAT_RMR_PARAM_MASK rmr_param_mask, OUT DAT_RMR_PARAM *rmr_param)
@@ -185,9 +179,8 @@ func (rmr *RMR) Query() (RMRParam, error) {
 	return p, nil
 }
 
-// Free frees the region. What it is bound to, peers cannot reach through it any more.
-// It fails with ErrInvalidState while a bind is outstanding whose completion was not
-// taken, unless its endpoint was freed or reset.
+// Free frees the region: peers cannot use it any more. It fails with ErrInvalidState until the
+// completion of a bind is taken, or its endpoint freed or reset.
 //
 //	Implements: DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
 func (rmr *RMR) Free() error {

@@ -13,7 +13,8 @@ import (
 // windowPair is an endpoint whose memory a peer reaches, and the peer.
 type windowPair struct{ owner, peer *udattest.Endpoint }
 
-// forEachWithWindows runs a test on the adapters of devices with memory windows, with two connected endpoints.
+// forEachWithWindows runs a test on the adapters of devices with memory windows, with two connected
+// endpoints.
 func forEachWithWindows(t *testing.T, test func(t *testing.T, p *windowPair)) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		rmr, err := udat.CreateRMR(untilEnd(t, must(udat.CreatePZ(ia))))
@@ -63,7 +64,8 @@ func (p *windowPair) tries(t *testing.T, remote udat.RMRTriplet, write bool) err
 	return event.Err()
 }
 
-// A peer reaches the memory from the completion of the bind to the next, with the privileges of the bind.
+// A peer reaches the memory from the completion of the bind to the next, with the privileges of the
+// bind.
 func TestRMR(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr := p.newRMR(t)
@@ -144,8 +146,8 @@ func TestRMRBindRefuses(t *testing.T) {
 	})
 }
 
-// In DISCONNECTED a bind is flushed, as other requests are, and leaves the region bound to nothing: behind
-// requests that the adapter flushes, and alone.
+// In DISCONNECTED a bind is flushed, as other requests are, and leaves the region bound to nothing:
+// behind requests that the adapter flushes, and alone.
 func TestRMRBindFlushed(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		rmr, owner, segment := p.newRMR(t), p.owner.EP, p.owner.Segment(t, 0, 8)
@@ -181,7 +183,8 @@ func TestRMRBindFlushed(t *testing.T) {
 	})
 }
 
-// Until the completion of a bind is taken, or the endpoint has gone, the region can neither be bound nor freed.
+// Until the completion of a bind is taken, or the endpoint has gone, the region can neither be
+// bound nor freed.
 func TestRMRBindNotTaken(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, p *windowPair) {
 		first, last := p.newRMR(t), p.newRMR(t)

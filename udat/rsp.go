@@ -5,8 +5,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// RSP is a reserved service point: it takes one connection request, for an endpoint
-// that is chosen beforehand.
+// RSP is a reserved service point, for one connection request to one endpoint.
 type RSP struct {
 	service service
 	ep      *EP
@@ -19,18 +18,14 @@ func (rsp *RSP) object() *object {
 	return &rsp.service.obj
 }
 
-// CreateRSP listens on a connection qualifier for one request, which is for ep
-// and arrives as an EventConnectionRequest on evd. Further requests are rejected.
+// CreateRSP listens on a connection qualifier for one request for ep, an EventConnectionRequest on
+// evd. Further requests are rejected. ep must be UNCONNECTED and becomes RESERVED, with the request
+// PASSIVE_CONNECTION_PENDING. In both states it can be modified, except for its protection zone,
+// but neither freed nor connected. It is UNCONNECTED again if the request is rejected, or the
+// service point freed before Accept.
 //
-// ep must be UNCONNECTED and becomes RESERVED; with the request it becomes
-// PASSIVE_CONNECTION_PENDING. In both states it can be modified, except for its
-// protection zone, but neither freed nor connected. It is UNCONNECTED again when
-// the request is rejected, or the service point freed before the request was
-// accepted.
-//
-//	Implements: DAT_RETURN dat_rsp_create(IN DAT_IA_HANDLE ia_handle,
-//	    IN DAT_CONN_QUAL conn_qual, IN DAT_EP_HANDLE ep_handle, IN DAT_EVD_HANDLE evd_handle,
-//	    OUT DAT_RSP_HANDLE *rsp_handle)
+//	Implements: DAT_RETURN dat_rsp_create(IN DAT_IA_HANDLE ia_handle, IN DAT_CONN_QUAL conn_qual,
+//	    IN DAT_EP_HANDLE ep_handle, IN DAT_EVD_HANDLE evd_handle, OUT DAT_RSP_HANDLE *rsp_handle)
 func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	const op = "dat_rsp_create"
 	if err := ep.lockRequests(op); err != nil {
@@ -90,8 +85,7 @@ func (rsp *RSP) Query() (RSPParam, error) {
 	return RSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, EP: rsp.ep}, nil
 }
 
-// Free ends the reservation. A request that was not answered is rejected; a
-// connection that was accepted lives on.
+// Free ends the reservation, and rejects an unanswered request.
 //
 //	Implements: DAT_RETURN dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle)
 func (rsp *RSP) Free() error {

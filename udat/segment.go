@@ -8,9 +8,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Segment is a piece of a registered region, for the local side of an
-// operation. The zero Segment is none: it ends the binding of an RMR, and no
-// operation takes it.
+// Segment is a piece of a registered region, for the local side of an operation. The zero Segment
+// unbinds an RMR, and is refused otherwise.
 type Segment struct {
 	lmr     *LMR
 	triplet cgo.LMRTriplet
@@ -19,7 +18,7 @@ type Segment struct {
 // Len returns the number of bytes.
 func (s Segment) Len() int { return int(s.triplet.SegmentLength) }
 
-// Segment returns the piece of length bytes that starts at offset.
+// Segment returns the piece of length bytes at offset.
 func (lmr *LMR) Segment(offset, length int) (Segment, error) {
 	const op = "LMR.Segment"
 	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
@@ -33,10 +32,8 @@ func (lmr *LMR) Segment(offset, length int) (Segment, error) {
 	return lmr.segment(op, lmr.address()+uint64(offset), length)
 }
 
-// SegmentOf returns the piece that a slice of the region's memory is: a slice of
-// what Bytes returns, or of what was registered. It fails with
-// ErrInvalidParameter for any other slice, and for one that reaches beyond the
-// region.
+// SegmentOf returns the piece that a slice of the region's memory is, for example one of Bytes. It
+// fails with ErrInvalidParameter for other slices.
 func (lmr *LMR) SegmentOf(slice []byte) (Segment, error) {
 	const op = "LMR.SegmentOf"
 	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
@@ -64,9 +61,8 @@ func (lmr *LMR) segment(op string, address uint64, length int) (Segment, error) 
 	}}, nil
 }
 
-// RMRTriplet names the piece of length bytes that starts at offset, for a peer
-// that is to read or write it. The region must have been registered with the
-// remote privileges for that.
+// RMRTriplet names the piece of length bytes at offset, for a peer to read or write. The region
+// needs the remote privileges for that.
 func (lmr *LMR) RMRTriplet(offset, length int) (RMRTriplet, error) {
 	segment, err := lmr.Segment(offset, length)
 	return segment.rmrTriplet(), err
@@ -83,13 +79,9 @@ func addressOf(memory []byte) uint64 {
 	return uint64(uintptr(unsafe.Pointer(unsafe.SliceData(memory))))
 }
 
-// RMRTriplet names memory of a peer, for the remote side of an RDMA operation.
-// The peer makes it with LMR.RMRTriplet and sends it over, for example with
-// AppendBinary. Its fields can be sent as numbers of any form too, and an
-// RMRTriplet be made of them; Slice names a part of it.
-//
-// The first bytes are used by an operation that transfers fewer than
-// SegmentLength; one that would transfer more is refused.
+// RMRTriplet names memory of a peer, for the remote side of an RDMA operation. The peer makes it
+// with LMR.RMRTriplet or RMR.Bind and sends it over, with AppendBinary or as plain numbers; Slice
+// names a part of it. Shorter operations use its first bytes; longer ones are refused.
 type RMRTriplet struct {
 	VirtualAddress uint64 // of the first byte, in the peer's process
 	SegmentLength  uint32 // bytes
@@ -99,8 +91,8 @@ type RMRTriplet struct {
 // RMRTripletSize is the number of bytes that AppendBinary appends.
 const RMRTripletSize = 16
 
-// Slice names the part of length bytes that starts at offset. It fails with
-// ErrInvalidParameter when the part is not inside.
+// Slice names the part of length bytes at offset. It fails with ErrInvalidParameter if the part is
+// not inside.
 func (t RMRTriplet) Slice(offset, length int) (RMRTriplet, error) {
 	size := uint64(t.SegmentLength)
 	if offset < 0 || length < 0 || uint64(offset) > size || uint64(length) > size-uint64(offset) {
@@ -109,16 +101,16 @@ func (t RMRTriplet) Slice(offset, length int) (RMRTriplet, error) {
 	return RMRTriplet{VirtualAddress: t.VirtualAddress + uint64(offset), SegmentLength: uint32(length), RMRContext: t.RMRContext}, nil
 }
 
-// AppendBinary appends the triplet in RMRTripletSize bytes, big-endian: address,
-// length, context. The error is nil.
+// AppendBinary appends the triplet in RMRTripletSize bytes, big-endian: address, length, context.
+// The error is nil.
 func (t RMRTriplet) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.BigEndian.AppendUint64(b, t.VirtualAddress)
 	b = binary.BigEndian.AppendUint32(b, t.SegmentLength)
 	return binary.BigEndian.AppendUint32(b, t.RMRContext), nil
 }
 
-// UnmarshalBinary reads what AppendBinary has appended. It fails with
-// ErrInvalidParameter for any other number of bytes.
+// UnmarshalBinary reads what AppendBinary appended. It fails with ErrInvalidParameter for any other
+// number of bytes.
 func (t *RMRTriplet) UnmarshalBinary(b []byte) error {
 	if len(b) != RMRTripletSize {
 		return invalid("RMRTriplet.UnmarshalBinary", NoSubtype, "there are %d bytes, a triplet has %d: cut off what is behind it, as the padding of private data", len(b), RMRTripletSize)

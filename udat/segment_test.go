@@ -10,7 +10,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// A slice of the region's memory is the same piece as its offset and length, and everything else is refused.
+// A slice of the region's memory is the same piece as its offset and length, and everything else is
+// refused.
 func TestPiecesOfSlices(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		pz := untilEnd(t, must(udat.CreatePZ(ia)))

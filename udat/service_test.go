@@ -80,7 +80,8 @@ func synonym(t *testing.T, ia *udat.IA, qual udat.ConnQual) udat.ConnQual {
 // whichever adapter of the program listens.
 func TestQualifiersThatMeet(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		// That synonym needs one this high, which is still below the test bed's ports for connections.
+		// That synonym needs one this high, which is still below the test bed's ports for
+		// connections.
 		qual := udattest.ConnQual()%10000 + 34000
 		port, other := qual, synonym(t, ia, qual)
 		if strings.Contains(ia.Name(), "scm") {
@@ -102,7 +103,8 @@ func TestQualifiersThatMeet(t *testing.T) {
 			}
 		}
 
-		// A peer that uses the other number reaches the service, which hears its own. Once it has gone, the other number is free.
+		// A peer that uses the other number reaches the service, which hears its own. Once it has
+		// gone, the other number is free.
 		e := udattest.NewEndpoint(t, ia, nil)
 		for range 2 {
 			want(t, e.EP.Connect(udattest.Address(t, ia), other, udattest.Patience, nil))

@@ -2,14 +2,12 @@ package udat
 
 import "github.com/goudat/goudat/cgo"
 
-// PostSE posts an EventSoftware with the given cookie, on an EVD that was made for them
-// (EVDSoftware). It comes after the other events that are there already, but before
-// completions. PostSE does not allocate. It fails with ErrQueueFull when as many events
-// wait as the EVD holds, whatever operations are outstanding. The adapter's AsyncEVD
-// then reports EventAsyncErrorEVDOverflow, once until an event is taken.
+// PostSE posts an EventSoftware with the given cookie. The event dispatcher must have EVDSoftware.
+// The event comes after other queued events, but before completions. It does not allocate. It fails
+// with ErrQueueFull if as many events are queued as the EVD holds, whatever operations are
+// outstanding. Then IA.AsyncEVD reports EventAsyncErrorEVDOverflow, once until one is taken.
 //
-//	Implements: DAT_RETURN dat_evd_post_se(IN DAT_EVD_HANDLE evd_handle,
-//	    IN const DAT_EVENT *event)
+//	Implements: DAT_RETURN dat_evd_post_se(IN DAT_EVD_HANDLE evd_handle, IN const DAT_EVENT *event)
 func (evd *EVD) PostSE(cookie uint64) error {
 	const op = "dat_evd_post_se"
 	if err := evd.enter(op); err != nil {

@@ -78,7 +78,8 @@ func TestSoftwareEventQueueFull(t *testing.T) {
 	})
 }
 
-// Software events come among completions, those that were posted before a completion was there first.
+// Software events come among completions, those that were posted before a completion was there
+// first.
 func TestSoftwareEventsAmongCompletions(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)

@@ -7,8 +7,7 @@ import (
 	"github.com/goudat/goudat/udat/device"
 )
 
-// SRQ is a shared receive queue: receives that are posted there serve whichever of its
-// endpoints a message comes to.
+// SRQ is a shared receive queue: its receives serve all of its endpoints.
 type SRQ struct {
 	obj    object
 	ia     *IA
@@ -30,13 +29,12 @@ type SRQAttr struct {
 	LowWatermark int // see SetLowWatermark; any but 0 is reported at once, as there are no receives yet
 }
 
-// CreateSRQ creates a shared receive queue in a protection zone. Only memory of
-// that zone can be posted, whatever the zone of the endpoints. It fails with
-// ErrModelNotSupported if the device has no shared receive queues, so that MaxSRQs
-// of the adapter is 0.
+// CreateSRQ creates a shared receive queue in a protection zone. Only memory of that zone can be
+// posted, whatever the zone of the endpoints. It fails with ErrModelNotSupported if IAAttr.MaxSRQs
+// is 0.
 //
-//	Implements: DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle,
-//	    IN DAT_PZ_HANDLE pz_handle, IN DAT_SRQ_ATTR *srq_attr, OUT DAT_SRQ_HANDLE *srq_handle)
+//	Implements: DAT_RETURN dat_srq_create(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle,
+//	    IN DAT_SRQ_ATTR *srq_attr, OUT DAT_SRQ_HANDLE *srq_handle)
 func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	const op = "dat_srq_create"
 	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{pz.object(), InvalidHandlePZ})
@@ -75,20 +73,17 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	return srq, nil
 }
 
-// PostRecv makes the memory of the segments ready for one message to any of the queue's
-// endpoints. The memory belongs to the adapter until the completion, which carries
-// cookie and comes to the receive EVD of the endpoint that the message came to.
-// Receives are taken in the order of posting, and complete in any order. MaxRecvDTOs of
-// them may be outstanding; see CreateEVD for the room that they take. For errors see
-// EP.PostRecv. A post does not allocate.
+// PostRecv posts memory for one message to any endpoint of the queue. Messages use receives in
+// order of posting, which complete in any order. The memory belongs to the adapter until the
+// completion, which carries cookie and goes to the receive EVD of the endpoint with the message.
+// MaxRecvDTOs receives may be outstanding; see CreateEVD for the room that they take. For errors
+// see EP.PostRecv. PostRecv does not allocate.
 //
-// A receive that was taken for a message completes with DTOErrFlushed if the connection
-// ends before the whole message has come. Take it before EP.Free, which drops the
-// completions of the endpoint. Soft-RoCE forgets such a receive since Linux 6.3. The
-// library then completes it without an endpoint, as soon as a later receive has
-// completed and no endpoint can have it: each was made, reset or freed since, or has
-// completed a later receive itself. If all receives are forgotten, none is found: free
-// the queue and create another.
+// If the connection ends within a message, its receive completes with DTOErrFlushed. Take that
+// before EP.Free, which drops the completions of the endpoint. Soft-RoCE loses such a receive since
+// Linux 6.3. It completes without an endpoint once every endpoint was created, reset or freed
+// since, or has completed a later receive. If all receives are lost, free the queue and create
+// another.
 //
 //	Implements: DAT_RETURN dat_srq_post_recv(IN DAT_SRQ_HANDLE srq_handle,
 //	    IN DAT_COUNT num_segments, IN DAT_LMR_TRIPLET *local_iov, IN DAT_DTO_COOKIE user_cookie)
@@ -140,12 +135,10 @@ func (srq *SRQ) Query() (SRQParam, error) {
 	return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
 }
 
-// Resize changes how many receives may be outstanding: 1 to IAAttr.MaxDTOPerEP. None is
-// lost. It may be called at any time.
-//
-// It fails with ErrInvalidState, and changes nothing, if more receives are outstanding,
-// those included whose completions were not taken, or if the low watermark is higher;
-// with ErrModelNotSupported if the device cannot do it, as soft-iWARP.
+// Resize changes how many receives may be outstanding: 1 to IAAttr.MaxRecvPerSRQ. It loses no
+// receive. It changes nothing and fails with ErrInvalidState if more receives are outstanding,
+// including those whose completions were not taken, or if the low watermark is higher; with
+// ErrModelNotSupported if the device cannot, such as soft-iWARP.
 //
 //	Implements: DAT_RETURN dat_srq_resize(IN DAT_SRQ_HANDLE srq_handle,
 //	    IN DAT_COUNT srq_max_recv_dto)
@@ -167,12 +160,12 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	return checkState(op, r, "more receives are outstanding, or the low watermark is higher: take completions, or call SetLowWatermark")
 }
 
-// SetLowWatermark asks for one event when fewer receives than lowWatermark are left that no endpoint has taken: 0 to
-// MaxRecvDTOs, 0 for none. It comes to the adapter's AsyncEVD, as an EventSRQLowWatermark: at once, when an
-// endpoint takes a receive, or when completions that were taken show it. For another one call SetLowWatermark again.
+// SetLowWatermark asks for one EventSRQLowWatermark on IA.AsyncEVD when fewer than lowWatermark
+// receives are left for the endpoints: 0 (no event) to MaxRecvDTOs. The event comes at once, when
+// an endpoint takes a receive, or when completions are taken. For another event call
+// SetLowWatermark again.
 //
-//	Implements: DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle,
-//	    IN DAT_COUNT low_watermark)
+//	Implements: DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle, IN DAT_COUNT low_watermark)
 func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	const op = "dat_srq_set_lw"
 	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
@@ -188,8 +181,8 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	return check(op, r)
 }
 
-// Free frees the queue with the receives that are posted to it, which do not complete.
-// It fails with ErrInvalidState while endpoints use the queue.
+// Free frees the queue and its receives, which do not complete. It fails with ErrInvalidState while
+// endpoints use the queue.
 //
 //	Implements: DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
 func (srq *SRQ) Free() error {

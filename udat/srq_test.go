@@ -137,7 +137,8 @@ func TestSRQRefuses(t *testing.T) {
 	})
 }
 
-// post posts receives with cookies from first on until the queue is full, and returns the next cookie.
+// post posts receives with cookies from first on until the queue is full, and returns the next
+// cookie.
 func (s *shared) post(t *testing.T, first uint64) uint64 {
 	t.Helper()
 	for ; ; first++ {

@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Stats are the counters of an adapter. All but Living and SleepingWaits count from IA.EnableStats.
+// Stats are the counters of an adapter: see IA.EnableStats.
 type Stats struct {
 	Living           map[string]int         // objects that are alive, by Origin.Kind
 	Posts            uint64                 // operations that the library has accepted
@@ -22,14 +22,15 @@ type Stats struct {
 	SleepingWaits    uint64                 // waits on EVDs that found no event, even by spinning
 }
 
-// EnableStats has the adapter count for Stats. A post then takes a few nanoseconds longer.
+// EnableStats starts all counters of Stats but Living and SleepingWaits. A post then takes some
+// nanoseconds longer.
 func (ia *IA) EnableStats() {
 	if ia != nil {
 		ia.counters.CompareAndSwap(nil, &counters{connectionEvents: map[EventNumber]uint64{}})
 	}
 }
 
-// Stats returns the counters. They are read one after the other, while others change.
+// Stats returns the counters. They are read one after the other.
 func (ia *IA) Stats() Stats {
 	s := Stats{Living: map[string]int{}, Completions: map[DTOStatus]uint64{}, ConnectionEvents: map[EventNumber]uint64{}}
 	if ia == nil || ia.notifier == nil {

@@ -116,7 +116,8 @@ func TestSetLogHandler(t *testing.T) {
 	})
 }
 
-// What an abrupt close, or the end of a service, calls itself is not logged as refused to the program.
+// What an abrupt close, or the end of a service, calls itself is not logged as refused to the
+// program.
 func TestOwnCallsAreNotLogged(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		var log bytes.Buffer

@@ -153,8 +153,8 @@ func TestSurfaceIsComplete(t *testing.T) {
 	}
 }
 
-// What users read is described in the documentation of this package: its fields and methods are not those of a type of
-// another package, and no message speaks of one.
+// What users read is described in the documentation of this package: its fields and methods are not
+// those of a type of another package, and no message speaks of one.
 func TestTypesAreOwn(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^type [A-Z]\w* = .*`).FindAllString(sources(t, "."), -1) {
 		t.Errorf("%s is another name of a type that its documentation does not show", m)

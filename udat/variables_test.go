@@ -11,7 +11,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// wrongStateVariable names the adapter on which this test program is to make an endpoint whose shadow is led astray.
+// wrongStateVariable names the adapter on which this test program is to make an endpoint whose
+// shadow is led astray.
 const wrongStateVariable = "UDAT_TEST_WRONG_STATE"
 
 func init() {

@@ -7,19 +7,16 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Wait takes one event, and waits for it until ctx ends. An event that is already there is
-// returned even if ctx has ended. If ctx ends first, the error matches that of the context
-// and its cause, and no event is lost. Before it sleeps, Wait spins for a moment: see
-// SetWaitSpin. Sleeping goroutines hold no thread, except for up to 8 of an adapter, each
-// alone on its EVD. Wait allocates no more than Dequeue, except for the first sleep with a
-// new context.
+// Wait takes one event. It waits until ctx ends; a queued event is returned even after that. If ctx
+// ends first, no event is lost, and the error matches the context's error and its cause. Before it
+// sleeps, Wait spins for a moment: see SetWaitSpin. Sleeping goroutines hold no thread, except for
+// up to 8 of an adapter that are alone on their EVD. Wait allocates no more than Dequeue, except
+// for the first sleep with a new context.
 //
-// While a goroutine waits, the events are its own: they trigger no CNO, and Poll and Dequeue
-// may find nothing. Events that the last waiter leaves trigger the CNO when its wait ends.
-//
-// It fails with ErrInvalidState after SetUnwaitable, with ErrClosed when the EVD is freed,
-// and with the library's error if the library cannot notify of events. In a testing/synctest
-// bubble a time-out does not end a wait: the bubble's clock stands still meanwhile.
+// While a goroutine is in Wait, new events go to it: they do not trigger the CNO, and Poll and
+// Dequeue may find nothing. Events that the last waiter leaves trigger the CNO. Wait fails with
+// ErrInvalidState after SetUnwaitable, with ErrClosed when the EVD is freed, and with the library's
+// error if that cannot notify.
 //
 //	Implements: DAT_RETURN dat_evd_wait(IN DAT_EVD_HANDLE evd_handle, IN DAT_TIMEOUT timeout,
 //	    IN DAT_COUNT threshold, OUT DAT_EVENT *event, OUT DAT_COUNT *n_more)
@@ -31,10 +28,9 @@ func (evd *EVD) Wait(ctx context.Context) (Event, error) {
 	return events[0], nil
 }
 
-// WaitBatch waits until threshold events are there, and takes as many as there
-// are then, up to len(events). threshold must be 1 to len(events), and not more
-// than the queue holds. When ctx ends first, no event is taken. Otherwise it is
-// Wait, and calls the same C function.
+// WaitBatch waits until threshold events are queued, and takes all, up to len(events). threshold
+// must be 1 to len(events), and not more than the queue holds. If ctx ends first, it takes none. It
+// calls the C function of Wait.
 func (evd *EVD) WaitBatch(ctx context.Context, events []Event, threshold int) (int, error) {
 	if err := evd.enter(waitOp); err != nil {
 		return 0, err
@@ -96,8 +92,8 @@ var errThreshold = refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the thresho
 var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 
 // SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState, subtype
-// InvalidStateEVDUnwaitable, and lets no more begin until ClearUnwaitable. Events
-// arrive, and others take them, as before.
+// InvalidStateEVDUnwaitable, and refuses new ones until ClearUnwaitable. Events still arrive and
+// can be polled.
 //
 //	Implements: DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) SetUnwaitable() error {
@@ -123,12 +119,10 @@ func (evd *EVD) setUnwaitable(op string, unwaitable bool) error {
 // SetWaitSpin sets another time.
 const defaultWaitSpin = 50 * time.Microsecond
 
-// SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, looks
-// for an event in C before it sleeps, from 0 for never to a second. It is 50 us at first.
-//
-// Wait backs off when spinning does not help, until only one wait in 64 spins. It does not
-// spin while another goroutine waits on the event dispatcher, while all processors but
-// one spin in waits, or when GOMAXPROCS is 1.
+// SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, spins in C before it sleeps:
+// 0 (never) to a second, at first 50 µs. Wait backs off if spinning does not help, until one wait
+// in 64 spins. It does not spin while another goroutine waits on the event dispatcher, while all
+// processors but one spin in waits, or if GOMAXPROCS is 1.
 func (evd *EVD) SetWaitSpin(most time.Duration) error {
 	if err := evd.enter(waitOp); err != nil {
 		return err

@@ -46,7 +46,8 @@ func disturb(t *testing.T, evd *udat.EVD, cno *udat.CNO) int {
 	return n
 }
 
-// storm posts events while as many calls are made beside, all at random moments, and then as many as the latter have taken.
+// storm posts events while as many calls are made beside, all at random moments, and then as many
+// as the latter have taken.
 func storm(t *testing.T, evd *udat.EVD, cno *udat.CNO, posts int) {
 	var taken atomic.Int64
 	var calls sync.WaitGroup
@@ -85,8 +86,8 @@ func takeAll(ctx context.Context, cno *udat.CNO, n int) error {
 	return nil
 }
 
-// Whatever others do on the event dispatcher, at whatever moment they leave: those who stay get their events, and one who
-// waits for its CNO learns of all that others leave.
+// Whatever others do on the event dispatcher, at whatever moment they leave: those who stay get
+// their events, and one who waits for its CNO learns of all that others leave.
 func TestWaitersInStorm(t *testing.T) {
 	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		for _, c := range []struct {
@@ -120,8 +121,8 @@ func TestWaitersInStorm(t *testing.T) {
 	})
 }
 
-// Thousands of waits are cancelled at the moment when events come, on one event dispatcher and on many. They hold few
-// threads, and lose no event.
+// Thousands of waits are cancelled at the moment when events come, on one event dispatcher and on
+// many. They hold few threads, and lose no event.
 func TestThousandsOfWaiters(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))

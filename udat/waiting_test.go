@@ -12,8 +12,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// forEachIABothWays runs a test on each adapter, with goroutines that wait in the library, one on each
-// EVD, and with none: on a single processor all are parked.
+// forEachIABothWays runs a test on each adapter, with goroutines that wait in the library, one on
+// each EVD, and with none: on a single processor all are parked.
 func forEachIABothWays(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		for name, processors := range map[string]int{"in the library": 4, "parked": 1} {
@@ -25,8 +25,8 @@ func forEachIABothWays(t *testing.T, test func(t *testing.T, ia *udat.IA)) {
 	})
 }
 
-// asleep makes calls beside the test, and returns once they all wait for events of the adapter. The channel
-// gets what they return.
+// asleep makes calls beside the test, and returns once they all wait for events of the adapter. The
+// channel gets what they return.
 func asleep(t testing.TB, ia *udat.IA, waits ...func() error) <-chan error {
 	t.Helper()
 	before, ended := udat.Sleeps(ia), make(chan error, len(waits))
@@ -91,7 +91,8 @@ func TestCallsBesideWait(t *testing.T) {
 	})
 }
 
-// One of those who wait on a CNO gets each EVD that has triggered it. One who leaves at that moment passes it on.
+// One of those who wait on a CNO gets each EVD that has triggered it. One who leaves at that moment
+// passes it on.
 func TestCNOWithManyWaiters(t *testing.T) {
 	forEachIABothWays(t, func(t *testing.T, ia *udat.IA) {
 		const n = 6

@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
 // A workQueue is one of the library's queues of operations: the receives or the requests of an
@@ -19,41 +18,8 @@ type workQueue struct {
 	posts []cgo.Post       // scratch
 }
 
-// post posts an operation of any kind. operands are those of the extension's operations: see
-// cgo.EPPost.
-func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
-	if ep == nil {
-		return ep.object().unusable(op.call, InvalidHandleEP)
-	}
-	q := ep.queue(op)
-	q.mu.Lock()
-	q.posts, q.iov = q.posts[:0], q.iov[:0]
-	err := q.add(op, p, argument{&ep.obj, InvalidHandleEP})
-	if err == nil {
-		if r := cgo.EPPost(cgo.EPHandle(q.handle), &q.posts[0], q.iov, operands); !r.OK() {
-			err = q.refused(op, len(q.iov), r)
-		} else {
-			ep.ia.counters.Load().posted(1)
-			if ep.shadow != nil {
-				shadow.Assert(&q.mu, func() { ep.shadow.Posted(op.call) })
-			}
-		}
-	}
-	q.mu.Unlock() // without a defer: see shadow.Assert
-	ep.ia.refusedPost(err)
-	return err
-}
-
-// queue returns the queue that an operation is posted to.
-func (ep *EP) queue(op *operation) *workQueue {
-	if op == &opReceive {
-		return &ep.recv
-	}
-	return &ep.request
-}
-
-// add adds the native form of an operation to q.posts and q.iov. It refuses what the library cannot see, or
-// does not look at. The caller holds mu; owner is what the queue belongs to.
+// add adds the native form of an operation to q.posts and q.iov. It refuses what the library cannot
+// see, or does not look at. The caller holds mu; owner is what the queue belongs to.
 func (q *workQueue) add(op *operation, p *Post, owner argument) error {
 	switch {
 	case q.handle == 0:
@@ -80,7 +46,8 @@ func (q *workQueue) add(op *operation, p *Post, owner argument) error {
 	return nil
 }
 
-// refused is check for the library's refusal of an operation with so many segments. The caller holds mu.
+// refused is check for the library's refusal of an operation with so many segments. The caller
+// holds mu.
 func (q *workQueue) refused(op *operation, segments int, r cgo.Return) error {
 	ia, subtype := q.pz.ia, ReturnSubtype(r.Subtype())
 	queue, room, iov, most := "shared receive queue", "see SRQ.Resize", "SRQAttr.MaxRecvIOV", ia.attr.MaxIOVSegmentsPerDTO

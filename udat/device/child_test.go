@@ -203,8 +203,8 @@ func (task childTask) useNative() (outcomes []childOutcome, stack udat.NativeSta
 	return outcomes, stack, nil
 }
 
-// limitThreads leaves room for that many threads of the native library, or for any number if it is negative. Go needs
-// none after that: it has idle ones.
+// limitThreads leaves room for that many threads of the native library, or for any number if it is
+// negative. Go needs none after that: it has idle ones.
 func limitThreads(more int) error {
 	const rlimitNPROC = 6 // which package syscall lacks
 	var limit syscall.Rlimit

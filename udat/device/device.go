@@ -1,5 +1,5 @@
-// Package device lists the RDMA devices of this machine, writes entries of dat.conf for them, and says
-// what is in the way of using them.
+// Package device lists the RDMA devices of this machine, writes entries of dat.conf for them, and
+// says what is in the way of using them.
 package device
 
 import (

@@ -127,7 +127,8 @@ func TestExplainAddressGone(t *testing.T) {
 	}
 }
 
-// A device that was removed, and is there again, does not open until all of its adapters are closed.
+// A device that was removed, and is there again, does not open until all of its adapters are
+// closed.
 func TestExplainRemovedDevice(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return

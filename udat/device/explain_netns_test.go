@@ -49,7 +49,8 @@ func TestExplainDeviceOfOtherNamespace(t *testing.T) {
 	}
 	p := testPlace(t)
 	set := func(mode string) {
-		// The kernel refuses it as long as it takes the children's namespaces down, and nothing tells their end.
+		// The kernel refuses it as long as it takes the children's namespaces down, and nothing
+		// tells their end.
 		await(t, "network namespaces still have devices of their own", func() bool {
 			return exec.Command("rdma", "system", "set", "netns", mode).Run() == nil
 		})

@@ -147,7 +147,8 @@ func TestExplainAddresses(t *testing.T) {
 		o := child{task: childTask{Open: []string{"cma:" + name}}}.run(t).Opened[0]
 		wantProblem(t, o, device.ProblemWrongInterface, says)
 	}
-	// The library takes the first interface that has the address, which may be one without a device.
+	// The library takes the first interface that has the address, which may be one without a
+	// device.
 	command(t, "ip address add "+local+"/64 dev lo nodad")
 	t.Cleanup(func() { command(t, "ip address delete "+local+"/64 dev lo") })
 	if o := (child{task: childTask{Open: []string{"cma:" + local}}}).run(t).Opened[0]; o.Provider == "" {
@@ -374,7 +375,8 @@ func TestExplainSystemFileLimit(t *testing.T) {
 	}
 }
 
-// Without room for the provider's threads the error names the limits. Socket CM has two, and keeps the first.
+// Without room for the provider's threads the error names the limits. Socket CM has two, and keeps
+// the first.
 func TestExplainThreadLimit(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return

@@ -13,8 +13,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Connections use the GID of the adapter's address, or with socket CM the one that a variable names. The link-local
-// one at index 0 cannot be used here.
+// Connections use the GID of the adapter's address, or with socket CM the one that a variable
+// names. The link-local one at index 0 cannot be used here.
 func TestGID(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return

@@ -69,8 +69,8 @@ func TestOpenSocketProviderOnIWARP(t *testing.T) {
 	udattest.Pair(t, udattest.Open(t, p.byCMA()), nil)
 }
 
-// Without an address an interface does not open: the socket CM provider would connect over another network. A
-// device opens with that, and says so.
+// Without an address an interface does not open: the socket CM provider would connect over another
+// network. A device opens with that, and says so.
 func TestOpenByDeviceWithoutAddress(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return

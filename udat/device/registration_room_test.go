@@ -25,7 +25,8 @@ func TestRegistrationCacheMakesRoom(t *testing.T) {
 	}
 }
 
-// fillCache registers memory again and again, with a limit on locked memory that has room for some of it.
+// fillCache registers memory again and again, with a limit on locked memory that has room for some
+// of it.
 func fillCache(pz *udat.PZ, size int) error {
 	cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{})
 	if err != nil {

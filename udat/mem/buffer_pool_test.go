@@ -15,8 +15,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Messages between buffers of two pools, at random and while the garbage collector runs: what is sent from a buffer
-// arrives in the buffer that the completion's cookie leads to.
+// Messages between buffers of two pools, at random and while the garbage collector runs: what is
+// sent from a buffer arrives in the buffer that the completion's cookie leads to.
 func TestBufferPool(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)

@@ -44,7 +44,8 @@ func writeThenByte(t *testing.T, e *udattest.Endpoint, source udat.Segment, last
 	want(t, err)
 }
 
-// What the peer wrote before the byte is there when the byte is, in memory of both kinds, at any place and of any length.
+// What the peer wrote before the byte is there when the byte is, in memory of both kinds, at any
+// place and of any length.
 func TestPeerByte(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)
@@ -89,8 +90,8 @@ func mustByte(t *testing.T, lmr *udat.LMR, offset int) mem.PeerByte {
 	return b
 }
 
-// Both sides write and poll by turns, from goroutines of their own. The bytes before the last are read and written in
-// plain ways, which the race detector must find right.
+// Both sides write and poll by turns, from goroutines of their own. The bytes before the last are
+// read and written in plain ways, which the race detector must find right.
 func TestPeerByteRoundTrips(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)

@@ -12,7 +12,8 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Each word can be polled until the peer has written it, and has the bytes that the peer has posted.
+// Each word can be polled until the peer has written it, and has the bytes that the peer has
+// posted.
 func TestPeerWords(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		active, passive := udattest.Pair(t, ia, nil)

@@ -202,9 +202,9 @@ func (c *RegistrationCache) Stats() RegistrationCacheStats {
 	return RegistrationCacheStats(cache.Stats())
 }
 
-// Free ends all registrations. It fails with ErrInvalidState while some are in use,
-// and with ErrClosed the second time. A protection zone cannot be freed before its caches; an adapter can be closed
-// before, with CloseAbrupt.
+// Free ends all registrations. It fails with ErrInvalidState while some are in use, and with
+// ErrClosed the second time. A protection zone cannot be freed before its caches; an adapter can be
+// closed before, with CloseAbrupt.
 func (c *RegistrationCache) Free() error {
 	cache, err := c.registrations()
 	if err != nil {
@@ -247,9 +247,9 @@ func (r *Registration) RMRTriplet(offset, length int) (udat.RMRTriplet, error) {
 	return r.region.Value.RMRTriplet(r.offset+offset, length)
 }
 
-// Release says that the memory is no longer used. The operations on it, those of the peer included, must be over: the
-// cache may end the registration at any time, which ends the connections of operations that use it. It fails with
-// ErrClosed the second time.
+// Release says that the memory is no longer used. The operations on it, those of the peer included,
+// must be over: the cache may end the registration at any time, which ends the connections of
+// operations that use it. It fails with ErrClosed the second time.
 func (r *Registration) Release() error {
 	const op = "dat_lmr_free"
 	switch {

@@ -20,8 +20,9 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Messages that the program makes, sends once or several times, and drops, while the garbage collector runs and the cache
-// evicts: the peer reads what is in them, and nothing of those before them.
+// Messages that the program makes, sends once or several times, and drops, while the garbage
+// collector runs and the cache evicts: the peer reads what is in them, and nothing of those before
+// them.
 func TestRegistrationCache(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(2))
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {

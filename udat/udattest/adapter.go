@@ -13,8 +13,8 @@ import (
 	"github.com/goudat/goudat/udat/device"
 )
 
-// Patience bounds every wait of this package. The default allows for an emulated device on a busy machine. TestMain may
-// change it.
+// Patience bounds every wait of this package. The default allows for an emulated device on a busy
+// machine. TestMain may change it.
 var Patience = 30 * time.Second
 
 // Names returns the registry names of the adapters to test on. Without any, the test
@@ -28,8 +28,8 @@ func Names(t testing.TB) []string {
 	return strings.Split(list, ",")
 }
 
-// Open opens an adapter and closes it when the test ends, unless the test has closed it. Any object that is still alive
-// on it is an error.
+// Open opens an adapter and closes it when the test ends, unless the test has closed it. Any object
+// that is still alive on it is an error.
 func Open(t testing.TB, name string) *udat.IA {
 	t.Helper()
 	ia, err := udat.Open(name)
@@ -95,8 +95,8 @@ func Expect(t testing.TB, evd *udat.EVD, want udat.EventNumber) udat.Event {
 	return event
 }
 
-// Completion takes the next event of an EVD and fails the test unless it is the successful completion of the operation
-// that was posted with cookie.
+// Completion takes the next event of an EVD and fails the test unless it is the successful
+// completion of the operation that was posted with cookie.
 func Completion(t testing.TB, evd *udat.EVD, cookie uint64) udat.Event {
 	t.Helper()
 	event := Expect(t, evd, udat.EventDTOCompletion)

@@ -34,8 +34,8 @@ const (
 	memorySize  = 64 << 10
 )
 
-// NewEndpoint makes an unconnected endpoint. attr may be nil for the provider's defaults. All objects are freed when
-// the test ends.
+// NewEndpoint makes an unconnected endpoint. attr may be nil for the provider's defaults. All
+// objects are freed when the test ends.
 func NewEndpoint(t testing.TB, ia *udat.IA, attr *udat.EPAttr) *Endpoint {
 	t.Helper()
 	return Options{Attr: attr}.NewEndpoint(t, ia)
@@ -113,9 +113,11 @@ func (e *Endpoint) Segment(t testing.TB, offset, length int) udat.Segment {
 
 var qualifiers atomic.Uint64
 
-// ConnQual returns a connection qualifier that no other test of the process uses, and most likely no other process.
+// ConnQual returns a connection qualifier that no other test of the process uses, and most likely
+// no other process.
 func ConnQual() udat.ConnQual {
-	// Below the system's ports for outgoing connections, which start at 32768. The socket CM provider adds 1000.
+	// Below the system's ports for outgoing connections, which start at 32768. The socket CM
+	// provider adds 1000.
 	const first, span = 10000, 21000
 	return udat.ConnQual(first + (uint64(os.Getpid())*64+qualifiers.Add(1))%span)
 }

@@ -18,6 +18,6 @@ static size_t allocated(void)
 */
 import "C"
 
-// NativeHeap returns how many bytes the C library has handed out, including the caches of its threads. It returns 0 if
-// the C library does not report it.
+// NativeHeap returns how many bytes the C library has handed out, including the caches of its
+// threads. It returns 0 if the C library does not report it.
 func NativeHeap() int { return int(C.allocated()) }

@@ -23,8 +23,9 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// CheckLeaks fails the test if objects that were made after this call are alive at its end. Call it first in a test, so
-// that the test's cleanups run before the check. A test that runs in parallel with others must not use it.
+// CheckLeaks fails the test if objects that were made after this call are alive at its end. Call it
+// first in a test, so that the test's cleanups run before the check. A test that runs in parallel
+// with others must not use it.
 func CheckLeaks(t testing.TB) {
 	t.Helper()
 	var last uint64

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// InTestbed reports whether the test runs in goudat's test bed: a throw-away machine that a test may change and break.
-// Elsewhere it logs that nothing was tested. The test should then return instead of skipping: no set-up on this machine
-// would make it run.
+// InTestbed reports whether the test runs in goudat's test bed: a throw-away machine that a test
+// may change and break. Elsewhere it logs that nothing was tested. The test should then return
+// instead of skipping: no set-up on this machine would make it run.
 func InTestbed(t testing.TB) bool {
 	t.Helper()
 	if os.Getenv("UDAT_TESTBED") == "" {

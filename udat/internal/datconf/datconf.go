@@ -1,4 +1,5 @@
-// Package datconf reads and writes entries of dat.conf, which is the text of the library's registry.
+// Package datconf reads and writes entries of dat.conf, which is the text of the library's
+// registry.
 package datconf
 
 import (
@@ -21,7 +22,8 @@ type Entry struct {
 	InstanceData string // the device, for the provider; called parameters by dat.conf
 }
 
-// CMA is the entry of the CMA provider for a network interface, with the name by which Open takes it.
+// CMA is the entry of the CMA provider for a network interface, with the name by which Open takes
+// it.
 func CMA(netInterface string) Entry {
 	return Entry{"cma:" + netInterface, "libdaplofa.so.2", netInterface + " 0"}
 }
@@ -72,8 +74,8 @@ func Find(name string) (entries []Entry) {
 	return entries
 }
 
-// BadLine finds the first line of the registry's file that is neither an entry nor empty nor a comment. The library
-// silently ignores such lines.
+// BadLine finds the first line of the registry's file that is neither an entry nor empty nor a
+// comment. The library silently ignores such lines.
 func BadLine(text string) (number int, line string) {
 	for line := range strings.Lines(text) {
 		number++
@@ -85,8 +87,8 @@ func BadLine(text string) (number int, line string) {
 	return 0, ""
 }
 
-// fieldsOf reads an entry: name, version of the API, thread safety, section, library, version of the provider,
-// parameters and platform. It returns nil for a line in which one is missing.
+// fieldsOf reads an entry: name, version of the API, thread safety, section, library, version of
+// the provider, parameters and platform. It returns nil for a line in which one is missing.
 func fieldsOf(line string) (fields []string) {
 	for len(fields) < 8 {
 		field, rest, ok := nextField(line)

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Ledger lists the objects that are alive on an adapter, and the adapter itself. It holds no pointers to them, so it
-// outlives them. Its lock also guards who uses whom.
+// Ledger lists the objects that are alive on an adapter, and the adapter itself. It holds no
+// pointers to them, so it outlives them. Its lock also guards who uses whom.
 type Ledger struct {
 	adapter string
 

@@ -1,6 +1,6 @@
-// Package life has what all kinds of objects have in common: a gate, which keeps an object alive while a call uses it;
-// who uses whom, since the library crashes if a parent is freed before its children; and a ledger of what is alive. It
-// knows neither the library nor what the objects are.
+// Package life has what all kinds of objects have in common: a gate, which keeps an object alive
+// while a call uses it; who uses whom, since the library crashes if a parent is freed before its
+// children; and a ledger of what is alive. It knows neither the library nor what the objects are.
 package life
 
 import (
@@ -28,7 +28,8 @@ type Object struct {
 	users   map[*Object]struct{} // the same
 }
 
-// Gate is held for reading by a call that uses the native object, and for writing by one that frees it.
+// Gate is held for reading by a call that uses the native object, and for writing by one that frees
+// it.
 type Gate interface {
 	sync.Locker
 	RLock()
@@ -52,11 +53,13 @@ const (
 	Freed                // from Seal on
 )
 
-// SetGate makes a lock that the kind of an object has anyway its gate. Any other object has a gate of its own.
+// SetGate makes a lock that the kind of an object has anyway its gate. Any other object has a gate
+// of its own.
 func (o *Object) SetGate(lock sync.Locker) { o.gate = exclusive{lock} }
 
-// Born completes an object once its native counterpart exists, and records it as a user of its parents, which the
-// caller has entered. Nobody else knows the object yet. free is the object's own, nil for what comes with its adapter.
+// Born completes an object once its native counterpart exists, and records it as a user of its
+// parents, which the caller has entered. Nobody else knows the object yet. free is the object's
+// own, nil for what comes with its adapter.
 func (o *Object) Born(kind string, free func() error, parents ...*Object) {
 	o.free = free
 	if o.gate == nil {
@@ -92,8 +95,9 @@ func (o *Object) Enter() bool {
 // Leave ends what Enter has begun.
 func (o *Object) Leave() { o.gate.RUnlock() }
 
-// EnterAll enters several objects, each once and in the order of their gates: a goroutine that held one while it waits
-// for another could otherwise meet its mirror image. It returns the object that is not alive, if there is one.
+// EnterAll enters several objects, each once and in the order of their gates: a goroutine that held
+// one while it waits for another could otherwise meet its mirror image. It returns the object that
+// is not alive, if there is one.
 func EnterAll(objects ...*Object) (leave func(), dead *Object) {
 	slices.SortFunc(objects, compare)
 	objects = slices.Compact(objects)
@@ -147,12 +151,12 @@ func (e *InUse) Error() string {
 	return fmt.Sprintf("the %s is still used by: %s", e.kind, strings.Join(names, ", "))
 }
 
-// Seal closes the gate for good around release, which frees the native object. It waits for the calls in flight. If the
-// object has users, or release fails, it lives on.
+// Seal closes the gate for good around release, which frees the native object. It waits for the
+// calls in flight. If the object has users, or release fails, it lives on.
 func (o *Object) Seal(release func() error) error { return o.seal(Alive, release) }
 
-// Close is Seal for an adapter, on which nothing new is made meanwhile. It calls empty, if that is not nil, to free the
-// users, before the gate is closed for good.
+// Close is Seal for an adapter, on which nothing new is made meanwhile. It calls empty, if that is
+// not nil, to free the users, before the gate is closed for good.
 func (o *Object) Close(empty func(), release func() error) error {
 	err := o.change(Alive, Closing, func() error {
 		if empty != nil {

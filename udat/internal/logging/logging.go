@@ -1,4 +1,5 @@
-// Package logging hands records to the program's slog.Handler, without the locks of those who make them.
+// Package logging hands records to the program's slog.Handler, without the locks of those who make
+// them.
 package logging
 
 import (
@@ -24,8 +25,8 @@ const mostBehind = 1024
 
 var current atomic.Pointer[logger] // nil if nobody wants records
 
-// SetHandler has handler, nil for none, get the records from now on. It returns when the handler before has got all
-// of its.
+// SetHandler has handler, nil for none, get the records from now on. It returns when the handler
+// before has got all of its.
 func SetHandler(handler slog.Handler) {
 	var now *logger
 	if handler != nil {

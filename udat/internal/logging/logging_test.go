@@ -39,7 +39,8 @@ func attribute(r slog.Record, key string) (value any) {
 
 func refused(n int) { Refused(fmt.Sprint(n), 0, "") }
 
-// A handler gets its records in order, and SetHandler waits for the last of them, also where another handler comes.
+// A handler gets its records in order, and SetHandler waits for the last of them, also where
+// another handler comes.
 func TestSetHandlerWaits(t *testing.T) {
 	const n = 100
 	for _, next := range []slog.Handler{nil, handler{handle: func(slog.Record) {}}} {

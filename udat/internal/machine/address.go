@@ -13,8 +13,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/problem"
 )
 
-// AddressProblem says why programs cannot use an address of a network interface, or any of its addresses
-// if that is the zero Addr; nil if they can.
+// AddressProblem says why programs cannot use an address of a network interface, or any of its
+// addresses if that is the zero Addr; nil if they can.
 func AddressProblem(i *net.Interface, address netip.Addr) error {
 	addresses, unsettled := Addresses(i), unsettledAddresses(i.Name)
 	if address.IsValid() {
@@ -32,8 +32,8 @@ func AddressProblem(i *net.Interface, address netip.Addr) error {
 		problem.NoAddress, addresses[0], i.Name)
 }
 
-// unsettledAddresses returns the IPv6 addresses of a network interface of which the kernel is looking for a
-// duplicate, or has found one.
+// unsettledAddresses returns the IPv6 addresses of a network interface of which the kernel is
+// looking for a duplicate, or has found one.
 func unsettledAddresses(name string) (addresses []netip.Addr) {
 	const tentative, duplicate = 0x40, 0x08 // IFA_F_TENTATIVE, IFA_F_DADFAILED
 	list, _ := os.ReadFile("/proc/thread-self/net/if_inet6")
@@ -52,7 +52,8 @@ func unsettledAddresses(name string) (addresses []netip.Addr) {
 	return addresses
 }
 
-// InterfacesWith returns the network interfaces that have an address: those of its zone, if it has one.
+// InterfacesWith returns the network interfaces that have an address: those of its zone, if it has
+// one.
 func InterfacesWith(address netip.Addr) (with []net.Interface, err error) {
 	interfaces, err := net.Interfaces()
 	for _, i := range interfaces {

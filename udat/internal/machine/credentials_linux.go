@@ -13,11 +13,11 @@ import (
 	"github.com/goudat/goudat/udat/internal/problem"
 )
 
-// Credentials reports that the process has changed its credentials since it opened
-// one of the device files whose paths begin with prefix, nil if all is well. The kernel then refuses calls on
-// that: all of the CMA provider's, and those of some drivers. The library's codes mostly do
-// not tell. Credentials asks the kernel, with a call that is too short to do
-// anything. A file that is open more than once is right if one call is allowed.
+// Credentials reports that the process has changed its credentials since it opened one of the
+// device files whose paths begin with prefix, nil if all is well. The kernel then refuses calls on
+// that: all of the CMA provider's, and those of some drivers. The library's codes mostly do not
+// tell. Credentials asks the kernel, with a call that is too short to do anything. A file that is
+// open more than once is right if one call is allowed.
 func Credentials(prefix string) error {
 	const folder = "/proc/self/fd"
 	refused := map[string]bool{}

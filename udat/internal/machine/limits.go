@@ -63,8 +63,8 @@ func groupCounts(file string) map[string]int {
 	return counts
 }
 
-// ThreadProblem reports that the provider could begin no thread. It has two threads for the first adapter of its own, one
-// for each other, and one for time-outs.
+// ThreadProblem reports that the provider could begin no thread. It has two threads for the first
+// adapter of its own, one for each other, and one for time-outs.
 func ThreadProblem() error {
 	if errno := cgo.TryThread(); errno != 0 {
 		return fmt.Errorf("%w: the provider needs some of its own: %w: raise the limit on the user's processes (ulimit -u) or that of the container or service (pids.max of the cgroup, TasksMax=)",

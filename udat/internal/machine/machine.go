@@ -1,4 +1,5 @@
-// Package machine says what is in the way on this machine, of which it knows the devices by name alone.
+// Package machine says what is in the way on this machine, of which it knows the devices by name
+// alone.
 package machine
 
 import (
@@ -41,8 +42,8 @@ func NodeProblem(path string) error {
 	return cmp.Or(TooManyFiles(err, "it cannot open "+path), fmt.Errorf("%w: %w", problem.Unknown, err))
 }
 
-// TooManyFiles tells the errors of a full table of files, the process's or the system's, from others,
-// for which it returns nil.
+// TooManyFiles tells the errors of a full table of files, the process's or the system's, from
+// others, for which it returns nil.
 func TooManyFiles(err error, need string) error {
 	switch {
 	case errors.Is(err, syscall.EMFILE):

@@ -55,7 +55,8 @@ ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]
 	}
 }
 
-// Memory of files whose end lies before that of the mapping, and of a shared mapping that the kernel does not pin.
+// Memory of files whose end lies before that of the mapping, and of a shared mapping that the
+// kernel does not pin.
 func TestMemoryOfFiles(t *testing.T) {
 	page := os.Getpagesize()
 	name := t.TempDir() + "/memory of a file"

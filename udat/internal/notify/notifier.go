@@ -21,9 +21,9 @@ type Notifier struct {
 	find func(cgo.EVDHandle) *Queue
 }
 
-// NewNotifier makes the notifier of an adapter. find returns the queue of an EVD, nil for one that is
-// freed, and is no reason to keep an adapter that the program has dropped. NewNotifier fails with an error if there are
-// no descriptors left, and else with what dat_cno_fd_create returns.
+// NewNotifier makes the notifier of an adapter. find returns the queue of an EVD, nil for one that
+// is freed, and is no reason to keep an adapter that the program has dropped. NewNotifier fails
+// with an error if there are no descriptors left, and else with what dat_cno_fd_create returns.
 func NewNotifier(ia cgo.IAHandle, find func(cgo.EVDHandle) *Queue) (*Notifier, cgo.Return, error) {
 	n := &Notifier{find: find}
 	var r cgo.Return
@@ -60,8 +60,8 @@ func (n *Notifier) dispatch(cno cgo.CNOHandle) {
 // mostBlocking bounds how many goroutines of an adapter block, each of which holds a thread.
 const mostBlocking = 8
 
-// acquireThread reports whether a goroutine may block with its thread; releaseThread must follow. With
-// one processor a blocking goroutine would keep it from all others until the runtime notices.
+// acquireThread reports whether a goroutine may block with its thread; releaseThread must follow.
+// With one processor a blocking goroutine would keep it from all others until the runtime notices.
 func (n *Notifier) acquireThread() bool {
 	if n.blocking.Add(1) <= mostBlocking && runtime.GOMAXPROCS(0) > 1 {
 		return true

@@ -190,8 +190,8 @@ func (f *fake) want(results chan result, events int, t cgo.ReturnType) {
 	}
 }
 
-// ways calls a test with one waiter that blocks, and with one that is parked behind another. The latter waits for more events
-// than come.
+// ways calls a test with one waiter that blocks, and with one that is parked behind another. The
+// latter waits for more events than come.
 func ways(t *testing.T, test func(t *testing.T, f *fake, wait func(ctx context.Context, most, need int) chan result)) {
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
 	t.Run("blocks", func(t *testing.T) {
@@ -412,8 +412,8 @@ func TestRefusedNotification(t *testing.T) {
 	f.want(waited, 1, cgo.Success)
 }
 
-// The program's CNO is told of no event while goroutines wait, whatever is done with it meanwhile, and of those that
-// they leave.
+// The program's CNO is told of no event while goroutines wait, whatever is done with it meanwhile,
+// and of those that they leave.
 func TestCNOOfTheProgram(t *testing.T) {
 	f := newFake(t, programCNO)
 	for _, c := range []struct {

@@ -1,8 +1,8 @@
 // Package notify has the goroutines that wait for events, and what wakes them.
 //
 // A goroutine that waits looks for events, spins for a moment, and then blocks or parks. One that
-// blocks is in dat_evd_wait, with its thread and the lock of the queue. A queue has at most one. All
-// others park: they wait in Go.
+// blocks is in dat_evd_wait, with its thread and the lock of the queue. A queue has at most one.
+// All others park: they wait in Go.
 //
 // There are three ways to end that:
 //
@@ -21,8 +21,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Queue is the queue of an event dispatcher. Whoever takes its events holds its lock: see Begin, Wait
-// and Spin. Others hold it so that no events are taken, and no object that those name is used,
+// Queue is the queue of an event dispatcher. Whoever takes its events holds its lock: see Begin,
+// Wait and Spin. Others hold it so that no events are taken, and no object that those name is used,
 // meanwhile. Calls that only need the EVD to stay alive use Enter.
 type Queue struct {
 	mu     sync.Mutex
@@ -50,8 +50,8 @@ func (q *Queue) init(l *library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHand
 	q.waiters.spinning.most = MostSpin
 }
 
-// LockUnlessBlocked locks the queue to take events. It reports false if a goroutine blocks: that one
-// gets the events.
+// LockUnlessBlocked locks the queue to take events. It reports false if a goroutine blocks: that
+// one gets the events.
 func (q *Queue) LockUnlessBlocked() bool { return q.mu.TryLock() || q.lockSlow(false) }
 
 // Lock locks the queue. It interrupts the goroutine that blocks.
@@ -156,7 +156,8 @@ func (q *Queue) SetDisabled(disabled bool) cgo.Return {
 	return q.setTrigger(to)
 }
 
-// trigger says which CNO the events of an EVD trigger: the notifier's if notifies is set, else the program's.
+// trigger says which CNO the events of an EVD trigger: the notifier's if notifies is set, else the
+// program's.
 type trigger struct {
 	cno      cgo.CNOHandle // the program's, 0 for none
 	disabled bool          // the program has called EVD.Disable
@@ -171,7 +172,8 @@ func (q *Queue) target(t trigger) (cno cgo.CNOHandle, enabled bool) {
 	return t.cno, !t.disabled
 }
 
-// setTrigger changes the trigger, or nothing if that fails. Events that are there trigger it at once.
+// setTrigger changes the trigger, or nothing if that fails. Events that are there trigger it at
+// once.
 func (q *Queue) setTrigger(to trigger) cgo.Return {
 	from := q.waiters.trigger
 	r := q.apply(from, to)

@@ -24,9 +24,9 @@ const (
 	// longestSlice is half of the runtime's 10 ms.
 	longestSlice = 5 * time.Millisecond
 
-	// betweenSlices is for a goroutine that polls many queues, one after the other: it
-	// finds the timeslice of each over. Letting others run for each made a message 5 µs slower, with
-	// 1024 of them.
+	// betweenSlices is for a goroutine that polls many queues, one after the other: it finds the
+	// timeslice of each over. Letting others run for each made a message 5 µs slower, with 1024 of
+	// them.
 	betweenSlices = time.Millisecond
 
 	// briefAtOnce is how many brief calls share one reading of the clock, which takes 28 ns.

@@ -15,9 +15,9 @@ const unwaitable = cgo.Return(cgo.ClassError) | cgo.Return(cgo.InvalidState) | c
 
 const freed = cgo.Return(cgo.ClassError) | cgo.Return(cgo.InvalidHandle)
 
-// Wait waits until need events are there. It returns up to most of them, as many as Scratch has room
-// for, and leaves the queue locked. Without events it returns the reason: TimeoutExpired if the context
-// has ended, InvalidHandle if the EVD is freed, or what dat_evd_wait returned.
+// Wait waits until need events are there. It returns up to most of them, as many as Scratch has
+// room for, and leaves the queue locked. Without events it returns the reason: TimeoutExpired if
+// the context has ended, InvalidHandle if the EVD is freed, or what dat_evd_wait returned.
 func (q *Queue) Wait(ctx context.Context, most, need int) ([]cgo.Event, cgo.Return) {
 	generation, r := q.waiters.begin()
 	if !r.OK() {
@@ -120,9 +120,10 @@ func (q *Queue) spinBriefly(ctx context.Context, most int) (raw []cgo.Event, r c
 	return raw, r
 }
 
-// block waits in the library, with its thread, unless another goroutine does. A sleep in Go's poller
-// instead stops and starts the runtime's monitor thread whenever the process is idle, which doubled a
-// round trip. If it returns no events and success, the caller looks again, or parks if park is true.
+// block waits in the library, with its thread, unless another goroutine does. A sleep in Go's
+// poller instead stops and starts the runtime's monitor thread whenever the process is idle, which
+// doubled a round trip. If it returns no events and success, the caller looks again, or parks if
+// park is true.
 func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event, r cgo.Return, park bool) {
 	if !q.notifier.acquireThread() {
 		return nil, r, true
@@ -172,8 +173,8 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 	return nil, r, false
 }
 
-// park waits until the waiter is woken, and then takes events. If the queue notified already, an event
-// may have woken another waiter, so park also looks before it waits.
+// park waits until the waiter is woken, and then takes events. If the queue notified already, an
+// event may have woken another waiter, so park also looks before it waits.
 func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event, r cgo.Return) {
 	end := ctx.Done() // a context may panic, but not while the waiter is parked
 	late, r := q.beginParking(w)

@@ -158,8 +158,9 @@ func (q *Queue) endBlocking() {
 	}
 }
 
-// beginParking adds a waiter, and has the queue notify unless a goroutine blocks. It is late if
-// the queue did so already, and for several events, which a queue that was resized meanwhile may not hold.
+// beginParking adds a waiter, and has the queue notify unless a goroutine blocks. It is late if the
+// queue did so already, and for several events, which a queue that was resized meanwhile may not
+// hold.
 func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 	w := &q.waiters
 	w.mu.Lock()
@@ -195,8 +196,8 @@ func (q *Queue) setNotifies(notifies bool) cgo.Return {
 	return q.setTrigger(to)
 }
 
-// wakeAfter passes a wake-up on: for the notifier, and for a waiter that may leave events. woken says
-// whether the caller was woken for events. The last waiter passes it on in any case.
+// wakeAfter passes a wake-up on: for the notifier, and for a waiter that may leave events. woken
+// says whether the caller was woken for events. The last waiter passes it on in any case.
 func (q *Queue) wakeAfter(woken bool) {
 	if !q.Enter() {
 		return

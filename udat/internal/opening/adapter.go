@@ -1,5 +1,5 @@
-// Package opening finds what the name of an adapter means, and why one does not open. Its tests are those of udat/device,
-// which open adapters.
+// Package opening finds what the name of an adapter means, and why one does not open. Its tests are
+// those of udat/device, which open adapters.
 package opening
 
 import (
@@ -22,8 +22,8 @@ type Adapter struct {
 }
 
 // FindAdapter reads the name of a device: "cma:" and a network interface, "scm:" and a device with
-// or without a port, a network interface alone, which is for the CMA provider, or a device alone, for
-// which it chooses one. It returns nil for a name that is none.
+// or without a port, a network interface alone, which is for the CMA provider, or a device alone,
+// for which it chooses one. It returns nil for a name that is none.
 func FindAdapter(name string) (*Adapter, error) {
 	kind, rest, found := strings.Cut(name, ":")
 	switch {
@@ -51,7 +51,8 @@ func FindAdapter(name string) (*Adapter, error) {
 	return choose(name), nil
 }
 
-// activePort returns the first active port of a device, or else its first. nil is a device that is not there.
+// activePort returns the first active port of a device, or else its first. nil is a device that is
+// not there.
 func activePort(d *device.Device) int {
 	if d != nil {
 		for _, port := range d.Ports {

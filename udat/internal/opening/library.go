@@ -14,7 +14,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// PassedOver says in which folders the loader looked for a library in vain, before it found it. It returns "" for none.
+// PassedOver says in which folders the loader looked for a library in vain, before it found it. It
+// returns "" for none.
 func PassedOver(library string) string {
 	var tried []string
 	forbidden := false

@@ -17,7 +17,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/machine"
 )
 
-// filesOfAdapter is enough files for an adapter, and for an attempt to open one: soft-RoCE takes up to 9.
+// filesOfAdapter is enough files for an adapter, and for an attempt to open one: soft-RoCE takes up
+// to 9.
 const filesOfAdapter = 16
 
 // WhyEntryNotOpened says why the library did not open an entry of the registry, of which known are
@@ -161,8 +162,8 @@ func explainCMA(devices []device.Device, target string) error {
 	return cmp.Or(unusable, interfaceProblem(devices, i.Name))
 }
 
-// interfaceOf returns the network interface that a name or an address means, nil for none, and why the address cannot
-// be that of an adapter.
+// interfaceOf returns the network interface that a name or an address means, nil for none, and why
+// the address cannot be that of an adapter.
 func interfaceOf(named string) (*net.Interface, error) {
 	if i, err := net.InterfaceByName(named); err == nil {
 		return i, nil
@@ -187,7 +188,8 @@ func interfaceOf(named string) (*net.Interface, error) {
 		enumerate(with, func(i net.Interface) string { return i.Name }), address, with[0].Name)
 }
 
-// OtherFamily says which adapter of the network interface that has the address own has one of the other family.
+// OtherFamily says which adapter of the network interface that has the address own has one of the
+// other family.
 func OtherFamily(own netip.Addr) string {
 	with, _ := machine.InterfacesWith(own)
 	if len(with) == 0 {

@@ -1,4 +1,5 @@
-// Package problem has the reasons why a machine does not do what a program asks for, which are device.Problem.
+// Package problem has the reasons why a machine does not do what a program asks for, which are
+// device.Problem.
 package problem
 
 import "io/fs"

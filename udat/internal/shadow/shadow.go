@@ -1,4 +1,5 @@
-// Package shadow compares what endpoints do with the rules of the specification. It decides nothing.
+// Package shadow compares what endpoints do with the rules of the specification. It decides
+// nothing.
 package shadow
 
 import (
@@ -81,8 +82,8 @@ const (
 const (
 	// maxUntaken is for a few connections, since events outlast a reset.
 	maxUntaken = 8
-	// maxExplanations is far more than a program leads to that takes its events. Each attempt of one
-	// that does not has several outcomes.
+	// maxExplanations is far more than a program leads to that takes its events. Each attempt of
+	// one that does not has several outcomes.
 	maxExplanations = 256
 	// maxCalls is for one that changes the endpoint, and for the answer to
 	// the request of a reserved service point beside its Free.
@@ -271,8 +272,8 @@ func (s *Shadow) compare(at string, step Step, fit func(possible []explanation) 
 	return nil
 }
 
-// narrow goes on with those of the possible explanations that fit. If none does, it returns what was
-// possible, and ends the following of the endpoint: what comes after is no news.
+// narrow goes on with those of the possible explanations that fit. If none does, it returns what
+// was possible, and ends the following of the endpoint: what comes after is no news.
 func (s *Shadow) narrow(fitting func(possible []explanation) []explanation) (refuted []explanation) {
 	possible := s.possible()
 	fits := fitting(possible)
@@ -296,8 +297,8 @@ func (s *Shadow) difference(d Difference, refuted []explanation) *Difference {
 	return &d
 }
 
-// possible adds to the explanations all that the library may have done since, and
-// that the calls in progress may have. It returns nil if there are no explanations, or more than can be followed.
+// possible adds to the explanations all that the library may have done since, and that the calls in
+// progress may have. It returns nil if there are no explanations, or more than can be followed.
 func (s *Shadow) possible() []explanation {
 	all := slices.Clone(s.explanations)
 	followed := true

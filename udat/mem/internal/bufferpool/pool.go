@@ -1,8 +1,8 @@
-// Package bufferpool hands out buffers of one size. They are parts of slabs; each slab is made and freed as a whole.
-// The package does not touch memory: a Backend makes and frees slabs.
+// Package bufferpool hands out buffers of one size. They are parts of slabs; each slab is made and
+// freed as a whole. The package does not touch memory: a Backend makes and frees slabs.
 //
-// Buffers come from the first slab that has an unused one. When fewer buffers are needed, the last slabs become unused
-// and can be freed.
+// Buffers come from the first slab that has an unused one. When fewer buffers are needed, the last
+// slabs become unused and can be freed.
 package bufferpool
 
 import (
@@ -20,7 +20,8 @@ var (
 	ErrStale     = errors.New("buffer is released")
 )
 
-// Backend makes slabs. Its functions are called without a lock, and Make by one goroutine at a time.
+// Backend makes slabs. Its functions are called without a lock, and Make by one goroutine at a
+// time.
 type Backend[S any] struct {
 	Make func(buffers int) (S, error)
 	// Free fails, and leaves the slab unchanged, when others use it without the pool's knowledge.
@@ -69,7 +70,8 @@ type Handle[S any] struct {
 	generation uint64
 }
 
-// New makes a pool of at most most buffers, in slabs of atOnce buffers. The last slab may be smaller.
+// New makes a pool of at most most buffers, in slabs of atOnce buffers. The last slab may be
+// smaller.
 func New[S any](most, atOnce int, backend Backend[S]) *Pool[S] {
 	return &Pool[S]{backend: backend, most: most, atOnce: atOnce}
 }
@@ -180,8 +182,8 @@ func (p *Pool[S]) planSlab() (place, buffers int, err error) {
 	return place, buffers, nil
 }
 
-// place adds a slab. Its buffers continue the counters of earlier buffers in that place, so that old handles stay
-// stale.
+// place adds a slab. Its buffers continue the counters of earlier buffers in that place, so that
+// old handles stay stale.
 func (p *Pool[S]) place(place int, value S, buffers int) {
 	made := &slab[S]{value: value, live: true, slots: make([]slot[S], buffers), unused: make([]int32, buffers)}
 	for i := range made.slots {
@@ -219,8 +221,8 @@ func (p *Pool[S]) Put(h Handle[S]) error {
 	return nil
 }
 
-// Trim frees unused slabs, the last first, as long as at least keep unused buffers stay. It returns the number of freed
-// buffers. Its error is that of slabs that could not be freed; these stay.
+// Trim frees unused slabs, the last first, as long as at least keep unused buffers stay. It returns
+// the number of freed buffers. Its error is that of slabs that could not be freed; these stay.
 func (p *Pool[S]) Trim(keep int) (freed int, err error) {
 	p.growing.Lock() // no slab takes the place of another that may come back
 	defer p.growing.Unlock()
@@ -271,8 +273,8 @@ func (p *Pool[S]) Stats() Stats {
 	return p.stats
 }
 
-// Close frees all slabs and hands out no more buffers. It fails with ErrInUse while buffers are in use, and with the
-// backend's error when a slab cannot be freed. It can then be called again.
+// Close frees all slabs and hands out no more buffers. It fails with ErrInUse while buffers are in
+// use, and with the backend's error when a slab cannot be freed. It can then be called again.
 func (p *Pool[S]) Close() error {
 	p.growing.Lock()
 	defer p.growing.Unlock()

@@ -83,8 +83,8 @@ func put(t *testing.T, p *Pool[*tray], h Handle[*tray]) {
 	}
 }
 
-// Random use by one goroutine: each buffer is handed out once, stale handles and cookies are refused, limits and
-// counters are right.
+// Random use by one goroutine: each buffer is handed out once, stale handles and cookies are
+// refused, limits and counters are right.
 func TestRandomUse(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomUse(t, rand.New(rand.NewPCG(seed, 1))) })

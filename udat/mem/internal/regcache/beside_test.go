@@ -58,7 +58,8 @@ func (d *device) backend() Backend[*registered] {
 	}
 }
 
-// Each of many goroutines gets regions that exist as long as it uses them. In the end nothing is left.
+// Each of many goroutines gets regions that exist as long as it uses them. In the end nothing is
+// left.
 func TestGoroutinesBesideEachOther(t *testing.T) {
 	arena := make([]byte, 1000)
 	for _, limits := range []Limits{
@@ -163,8 +164,8 @@ func TestSameMemoryAtOnce(t *testing.T) {
 	}
 }
 
-// A failed registration does not keep others from trying. When the device has no room, the cache frees what it does not
-// need.
+// A failed registration does not keep others from trying. When the device has no room, the cache
+// frees what it does not need.
 func TestFailingRegistration(t *testing.T) {
 	memory := make([]byte, 100)
 	fail := errors.New("unfit memory")

@@ -1,8 +1,8 @@
-// Package regcache keeps memory registrations for the next use of the same memory. It knows nothing about adapters: a
-// Backend registers memory and frees registrations.
+// Package regcache keeps memory registrations for the next use of the same memory. It knows nothing
+// about adapters: a Backend registers memory and frees registrations.
 //
-// A registration keeps its memory alive and in place. It is therefore safe to look up registrations by address: while a
-// registration exists, no other memory can have its addresses.
+// A registration keeps its memory alive and in place. It is therefore safe to look up registrations
+// by address: while a registration exists, no other memory can have its addresses.
 package regcache
 
 import (
@@ -52,7 +52,8 @@ func (e *LimitError) Error() string {
 // goroutine. Register keeps the memory alive and in place until Free succeeds.
 type Backend[R any] struct {
 	Register func(memory []byte, privileges uint32) (R, error)
-	// Free fails, and leaves the region unchanged, when others use it without the cache's knowledge.
+	// Free fails, and leaves the region unchanged, when others use it without the cache's
+	// knowledge.
 	Free func(R) error
 	// Scarce reports whether Register may succeed after other regions are freed, given its error.
 	Scarce func(error) bool
@@ -119,8 +120,8 @@ func rangeOf(memory []byte) (start, end uintptr) {
 	return start, start + uintptr(len(memory))
 }
 
-// Acquire returns a region that contains the memory, of at least one byte, and has at least the privileges. The caller
-// must call Release.
+// Acquire returns a region that contains the memory, of at least one byte, and has at least the
+// privileges. The caller must call Release.
 func (c *Cache[R]) Acquire(memory []byte, privileges uint32) (*Region[R], error) {
 	start, end := rangeOf(memory)
 	size := int64(len(memory))
@@ -202,8 +203,8 @@ func (c *Cache[R]) fits(size int64) bool {
 	return c.stats.Regions < c.limits.Regions && size <= c.limits.Bytes-c.stats.Bytes
 }
 
-// victims removes the regions that were unused for the longest time: as many as must be freed so that the bytes fit, or
-// none if that would not be enough.
+// victims removes the regions that were unused for the longest time: as many as must be freed so
+// that the bytes fit, or none if that would not be enough.
 func (c *Cache[R]) victims(size int64) (victims []*Region[R]) {
 	bytes, regions := size-(c.limits.Bytes-c.stats.Bytes), c.stats.Regions+1-c.limits.Regions
 	if bytes > c.stats.IdleBytes || regions > c.stats.IdleRegions {
@@ -239,7 +240,8 @@ func (c *Cache[R]) evict() *Region[R] {
 	return region
 }
 
-// free frees removed regions. A region that cannot be freed becomes a stray. The lock is released meanwhile.
+// free frees removed regions. A region that cannot be freed becomes a stray. The lock is released
+// meanwhile.
 func (c *Cache[R]) free(regions []*Region[R]) (errs []error) {
 	if len(regions) == 0 {
 		return nil
@@ -313,8 +315,8 @@ func (c *Cache[R]) class(privileges uint32) *class[R] {
 	return &c.classes[len(c.classes)-1]
 }
 
-// insert makes a region visible to Acquire, unless it is forgotten or another region contains it. Acquire no longer
-// finds regions that the new one contains; insert returns the unused ones.
+// insert makes a region visible to Acquire, unless it is forgotten or another region contains it.
+// Acquire no longer finds regions that the new one contains; insert returns the unused ones.
 func (c *Cache[R]) insert(region *Region[R], forgotten bool) (unused []*Region[R]) {
 	k := c.class(region.privileges)
 	if forgotten || k.covering(region.start, region.end) != nil {
@@ -330,7 +332,8 @@ func (c *Cache[R]) insert(region *Region[R], forgotten bool) (unused []*Region[R
 	return unused
 }
 
-// hide records that a region was removed from its class. It reports whether the region is unused and must be freed.
+// hide records that a region was removed from its class. It reports whether the region is unused
+// and must be freed.
 func (c *Cache[R]) hide(region *Region[R]) (unused bool) {
 	region.visible = false
 	if region.users > 0 {
@@ -363,7 +366,8 @@ func (c *Cache[R]) Release(region *Region[R]) {
 	c.free(victims)
 }
 
-// Flush frees all unused regions, and returns their number. Its error is that of regions that could not be freed.
+// Flush frees all unused regions, and returns their number. Its error is that of regions that could
+// not be freed.
 func (c *Cache[R]) Flush() (freed int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -384,9 +388,9 @@ func (c *Cache[R]) flush() (freed int, err error) {
 	return freed, errors.Join(errs...)
 }
 
-// Forget frees the unused regions that overlap the memory. It fails with ErrInUse if used regions overlap it: Acquire
-// no longer finds these, and they are freed when they are released. It fails with the backend's error if a region
-// cannot be freed.
+// Forget frees the unused regions that overlap the memory. It fails with ErrInUse if used regions
+// overlap it: Acquire no longer finds these, and they are freed when they are released. It fails
+// with the backend's error if a region cannot be freed.
 func (c *Cache[R]) Forget(memory []byte) error {
 	start, end := rangeOf(memory)
 	c.mu.Lock()
@@ -434,8 +438,8 @@ func (c *Cache[R]) Stats() Stats {
 	return c.stats
 }
 
-// Close frees all regions and accepts no more. It fails with ErrInUse while regions are in use, and with the backend's
-// error if one cannot be freed. It can then be called again.
+// Close frees all regions and accepts no more. It fails with ErrInUse while regions are in use, and
+// with the backend's error if one cannot be freed. It can then be called again.
 func (c *Cache[R]) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

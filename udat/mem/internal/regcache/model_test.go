@@ -52,7 +52,8 @@ func (m *model) acquire(start, end uintptr, privileges uint32) (r *modelRegion, 
 	return r, false, true
 }
 
-// evictOldestFor evicts regions to make room, if all of them can be freed, and reports whether there were any.
+// evictOldestFor evicts regions to make room, if all of them can be freed, and reports whether
+// there were any.
 func (m *model) evictOldestFor(size int64) bool {
 	bytes, regions := m.bytes(nil)+size-m.limits.Bytes, len(m.regions)+1-m.limits.Regions
 	if bytes > m.bytes((*modelRegion).idle) || regions > m.count((*modelRegion).idle) {
@@ -184,7 +185,8 @@ func (m *model) counted() Stats {
 
 var errLocked = errors.New("locked")
 
-// Random use by one goroutine has the model's result at each step: what is found, evicted, refused and left.
+// Random use by one goroutine has the model's result at each step: what is found, evicted, refused
+// and left.
 func TestRandomUseAgainstModel(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { randomUse(t, rand.New(rand.NewPCG(seed, 1))) })

@@ -2,8 +2,9 @@ package regcache
 
 import "slices"
 
-// rangeSet has ranges of addresses, each with a region. No range contains another. So their starts and ends have the
-// same order, and of the ranges that start at or before an address, the last one reaches furthest.
+// rangeSet has ranges of addresses, each with a region. No range contains another. So their starts
+// and ends have the same order, and of the ranges that start at or before an address, the last one
+// reaches furthest.
 type rangeSet[R any] struct{ list []*Region[R] }
 
 // startingBehind returns how many ranges start at or before an address.
