@@ -18,6 +18,7 @@ import (
 const (
 	networkName = "rdma"          // in addresses and errors
 	eventRoom   = 4096            // connection events that dispatch has not taken yet
+	mostTries   = 2               // to dial again, as in package net
 	leastShare  = 2 * time.Second // of the time of Dial, for an address, as in package net
 )
 
@@ -167,15 +168,20 @@ func (a *Adapter) dial(ctx context.Context, within time.Duration, to netip.AddrP
 	if err := cmp.Or(ctx.Err(), noRoute(to)); err != nil {
 		return nil, err
 	}
-	c, err := a.newConn()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.connect(ctx, to); err != nil {
+	for tries := 0; ; tries++ {
+		c, err := a.newConn()
+		if err != nil {
+			return nil, err
+		}
+		if err = c.connect(ctx, to); err == nil {
+			return c, nil
+		}
 		c.cancel(err)
-		return nil, err
+		// Over soft-iWARP, the connection manager may have chosen a port that TCP does not give again yet.
+		if tries == mostTries || !errors.Is(err, udat.EventConnectionBroken) {
+			return nil, err
+		}
 	}
-	return c, nil
 }
 
 // resolve returns what "host:port" means, addresses of the adapter's family first.

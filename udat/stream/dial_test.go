@@ -204,6 +204,23 @@ func TestStorm(t *testing.T) {
 	})
 }
 
+// Connections that come one after the other leave nothing behind, and one port that is taken fails none.
+func TestManyDials(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		a := open(t, ia.Name(), nil)
+		l := listen(t, a)
+		for i := range 300 {
+			x, err := dial(t, a, l.Addr().String())
+			if err != nil {
+				t.Fatalf("dial %d: %v", i, err)
+			}
+			y := accept(t, l)
+			want(t, x.Close())
+			want(t, y.Close())
+		}
+	})
+}
+
 // A dial that is canceled at any moment, and Close beside dials, hold up nobody.
 func TestDialsEndedAnytime(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
