@@ -85,7 +85,8 @@ func (r *results) read(output io.Reader, j job) (failed bool) {
 			fmt.Print(line) // of the check, and of what stands between the go command and the tests
 		case e.Action == "build-output":
 			fmt.Print(e.Output)
-		case e.Package != "" && e.Action != "start":
+		case e.Package == "" || e.Action == "start" || strings.HasPrefix(strings.TrimSpace(e.Output), "--- PASS: "):
+		default:
 			failed = r.pass(e, j, tested) || failed
 		}
 		if err != nil {

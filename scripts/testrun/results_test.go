@@ -14,6 +14,7 @@ import (
 func TestRead(t *testing.T) {
 	const output = `{"Action":"start","Package":"github.com/goudat/goudat/udat"}
 {"Action":"run","Package":"github.com/goudat/goudat/udat","Test":"TestA"}
+{"Action":"output","Package":"github.com/goudat/goudat/udat","Test":"TestA","Output":"    --- PASS: TestA/part (0.00s)\n"}
 {"Action":"skip","Package":"github.com/goudat/goudat/udat","Test":"TestA","Elapsed":1}
 {"Action":"pass","Package":"github.com/goudat/goudat/udat"}
 {"Action":"pass","Package":"github.com/goudat/goudat/udat/mem"}
