@@ -125,13 +125,6 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 		}
 		return returns
 	},
-	"`DAT_PSP_PROVIDER_FLAG`": func(t *testing.T, a *adapter) []cgo.Return {
-		psp, _, r := cgo.PSPCreateAny(a.IAHandle, a.newQueue(t, cgo.EVDCR).EVDHandle, cgo.PSPProvider)
-		if r.OK() {
-			success(t, "PSPFree", cgo.PSPFree(psp))
-		}
-		return []cgo.Return{r}
-	},
 }
 
 // C accepts what docs/porting.md says that it accepts.
