@@ -214,7 +214,7 @@ func (evd *EVD) Query() (EVDParam, error) {
 }
 
 // Resize changes the length of the queue to at least minQLen events. It fails with ErrInvalidState
-// if more events are queued, or completions expected, than it would hold, and with
+// if more events are queued, or completions expected, than it would hold. It fails with
 // ErrModelNotSupported for completions on a device that cannot resize its queues, such as
 // soft-iWARP.
 //

@@ -115,10 +115,6 @@ func (evd *EVD) setUnwaitable(op string, unwaitable bool) error {
 	return check(op, evd.queue.SetUnwaitable(unwaitable))
 }
 
-// defaultWaitSpin is how long Wait looks for an event before it sleeps, unless
-// SetWaitSpin sets another time.
-const defaultWaitSpin = 50 * time.Microsecond
-
 // SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, spins in C before it sleeps:
 // 0 (never) to a second, at first 50 µs. Wait backs off if spinning does not help, until one wait
 // in 64 spins. It does not spin while another goroutine waits on the event dispatcher, while all
