@@ -8,7 +8,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
 
-// assertions has what new endpoints report to, nil when they are not checked.
+// assertions is where new endpoints report differences, nil if they are not checked.
 var assertions atomic.Pointer[func(error)]
 
 // SetAssertions checks endpoints that are created from now on: at each call and event, it compares

@@ -80,7 +80,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 		return CNOParam{}, err
 	}
 	defer cno.obj.Leave()
-	var native cgo.CNOParam // which has the adapter and the descriptor
+	var native cgo.CNOParam // only checks that the object is alive in C
 	if err := check(op, cgo.CNOQuery(cno.native.Handle(), cgo.CNOFieldAll, &native)); err != nil {
 		return CNOParam{}, err
 	}

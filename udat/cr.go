@@ -76,10 +76,10 @@ const queryCROp = "dat_cr_query"
 // EventConnectionEstablished or a failure. Accept answers the request even if it fails, unless it
 // refuses its arguments.
 //
-// If the peer has given up, Accept fails with InvalidHandleCR and leaves the endpoint unchanged, or
-// the outcome is EventConnectionAcceptCompletionError within 60 s or, on iWARP, a connection that
-// ends at once. Then take the next request. On iWARP the endpoint may post requests only after data
-// of the peer has arrived, though not all adapters insist: see docs/native.md.
+// If the peer has given up, Accept fails with InvalidHandleCR and leaves the endpoint unchanged. Or
+// the outcome is EventConnectionAcceptCompletionError within 60 s; on iWARP, a connection that ends
+// at once. Then take the next request. On iWARP the endpoint may post requests only after data of
+// the peer has arrived, though not all adapters insist: see docs/native.md.
 //
 //	Implements: DAT_RETURN dat_cr_accept(IN DAT_CR_HANDLE cr_handle, IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_COUNT private_data_size, IN const DAT_PVOID private_data)

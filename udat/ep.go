@@ -189,8 +189,7 @@ func (p *epParts) evds() (evds []*EVD) {
 	return evds
 }
 
-// join has the event dispatchers of p know the endpoint, beside those that do already, or none of
-// them.
+// join registers the endpoint with all event dispatchers of p or, if one refuses, with none.
 func (ep *EP) join(op string, p *epParts) error {
 	for _, evd := range p.evds() {
 		if err := evd.join(op, ep, p.streams(evd)); err != nil {
@@ -201,7 +200,8 @@ func (ep *EP) join(op string, p *epParts) error {
 	return nil
 }
 
-// restore has the event dispatchers of p know the endpoint as its own parts say, or not at all.
+// restore registers the endpoint with the event dispatchers of p as its own parts say, or not at
+// all.
 func (ep *EP) restore(p *epParts) {
 	for _, evd := range p.evds() {
 		if slices.Contains(ep.parts.evds(), evd) {

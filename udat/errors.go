@@ -127,11 +127,7 @@ func needLibrary(op string) error {
 	if cgo.Available {
 		return nil
 	}
-	return &Error{
-		Op:     op,
-		Return: classError | Return(ErrNotImplemented),
-		Err:    ErrNoNativeLibrary,
-	}
+	return &Error{Op: op, Return: classError | Return(ErrNotImplemented), Err: ErrNoNativeLibrary}
 }
 
 // logged logs the error of a call, and returns it.
@@ -165,7 +161,7 @@ func fileLimit(op string, files int) error {
 	return nil
 }
 
-// noFile returns the error of a call that takes a file, if it has failed for want of that.
+// noFile returns the error of a call that takes a file, if that is why it failed.
 func noFile(op string, r cgo.Return, takesOne bool) error {
 	if !takesOne || r.Type() != cgo.InsufficientResources {
 		return nil

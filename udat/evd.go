@@ -34,7 +34,7 @@ func (evd *EVD) object() *object {
 	return &evd.obj
 }
 
-// enter keeps the EVD alive until the caller leaves, who does not wait meanwhile.
+// enter keeps the EVD alive until evd.queue.Leave. The caller must not wait meanwhile.
 func (evd *EVD) enter(op string) error {
 	if evd != nil && evd.queue.Enter() {
 		return nil
@@ -124,8 +124,8 @@ func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	return ep
 }
 
-// join has the events that name the endpoint's handle be its own. It refuses streams of completions
-// with other flags than those of other endpoints.
+// join registers the endpoint for events with its handle. It refuses streams of completions whose
+// flags differ from those of other endpoints.
 func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
 	evd.queue.Lock()
 	defer evd.queue.Unlock()
@@ -146,7 +146,7 @@ func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
 	return nil
 }
 
-// restore has the EVD know what it knew of the endpoint before.
+// restore registers what the EVD knew of the endpoint before.
 func (evd *EVD) restore(ep *EP, streams []CompletionFlags) {
 	evd.queue.Lock()
 	defer evd.queue.Unlock()
@@ -214,7 +214,7 @@ func (evd *EVD) Query() (EVDParam, error) {
 }
 
 // Resize changes the length of the queue to at least minQLen events. It fails with ErrInvalidState
-// if more events are queued, or completions expected, than it would hold, and with
+// if more events are queued, or completions expected, than it would hold. It fails with
 // ErrModelNotSupported for completions on a device that cannot resize its queues, such as
 // soft-iWARP.
 //

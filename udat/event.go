@@ -29,8 +29,8 @@ type Event struct {
 	rare *rareParts // nil for a completion
 }
 
-// rareParts has what only rare events need. The Event of a completion, which is copied often,
-// stays small without it.
+// rareParts holds what only rare events need. Without it the Event of a completion, which is copied
+// often, stays small.
 type rareParts struct {
 	cr          *CR
 	evd         *EVD
@@ -188,7 +188,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 // decodeRequest makes the connection request. One that came to a service point that has been
 // freed since is rejected.
 func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
-	evd.listening.Lock() // who makes the service point may not have it yet
+	evd.listening.Lock() // the goroutine that creates the service point may not have its handle yet
 	s := evd.ia.serviceWithHandle(cgo.Handle(data.SPHandle))
 	evd.listening.Unlock()
 	if s == nil {

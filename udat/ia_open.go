@@ -45,7 +45,7 @@ func Open(name string) (*IA, error) {
 	if err := needRevision(op); err != nil {
 		return nil, err
 	}
-	complainOnce.Do(complainOfVariables)
+	complain()
 	if err := checkName(op, name); err != nil {
 		return nil, err
 	}

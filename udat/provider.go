@@ -32,9 +32,9 @@ var providers = map[string]*provider{}
 // RegisterProvider adds an entry for Open to the registry of this process: it loads a provider's
 // library, such as libdaplofa.so.2, which registers itself under the name. instanceData are the
 // parameters of an entry in dat.conf: "eth0 0" for CMA, "mlx5_0 1" for socket CM. Only Open checks
-// that the device exists. It fails with ErrProviderAlreadyRegistered for a name that the registry
-// has, and with ErrProviderNotFound and the loader's message if the library cannot be loaded or is
-// no provider.
+// that the device exists. It fails with ErrProviderAlreadyRegistered for a name of the registry. If
+// the library cannot be loaded or is no provider, it fails with ErrProviderNotFound and the
+// loader's message.
 //
 //	Stands in for: DAT_RETURN dat_registry_add_provider(IN const DAT_PROVIDER *provider,
 //	    IN const DAT_PROVIDER_INFO *provider_info)

@@ -116,7 +116,7 @@ func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	if segment.lmr == nil {
 		return RMRTriplet{}, nil
 	}
-	return RMRTriplet{VirtualAddress: segment.triplet.VirtualAddress, SegmentLength: segment.triplet.SegmentLength, RMRContext: context}, nil
+	return RMRTriplet{segment.triplet.VirtualAddress, segment.triplet.SegmentLength, context}, nil
 }
 
 // checkBind is workQueue.refused for a bind. What the library refuses in the state of the region,

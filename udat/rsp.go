@@ -96,7 +96,7 @@ func (rsp *RSP) Free() error {
 	return rsp.service.free(op, InvalidHandleRSP, func() (err error) {
 		defer rsp.ep.shadow.Begin(shadow.RSPFree).End(&err)
 		err = check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.handle)))
-		rsp.service.evd.queue.Lock() // who has just taken a request rejects it, and the endpoint is free then
+		rsp.service.evd.queue.Lock() // a goroutine that has just taken a request rejects it, which frees the endpoint
 		defer rsp.service.evd.queue.Unlock()
 		return err
 	})

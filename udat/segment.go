@@ -54,25 +54,17 @@ func (lmr *LMR) segment(op string, address uint64, length int) (Segment, error) 
 	if uint64(length) > math.MaxUint32 {
 		return Segment{}, refuse(op, ErrInvalidParameter, InvalidArg2, "the piece has %d bytes, at most %d go into one: take several", length, uint32(math.MaxUint32))
 	}
-	return Segment{lmr: lmr, triplet: cgo.LMRTriplet{
-		VirtualAddress: address,
-		SegmentLength:  uint32(length),
-		LMRContext:     lmr.lmrContext,
-	}}, nil
+	return Segment{lmr, cgo.LMRTriplet{VirtualAddress: address, SegmentLength: uint32(length), LMRContext: lmr.lmrContext}}, nil
 }
 
 // RMRTriplet names the piece of length bytes at offset, for a peer to read or write. The region
 // needs the remote privileges for that.
 func (lmr *LMR) RMRTriplet(offset, length int) (RMRTriplet, error) {
-	segment, err := lmr.Segment(offset, length)
-	return segment.rmrTriplet(), err
-}
-
-func (s Segment) rmrTriplet() RMRTriplet {
-	if s.lmr == nil {
-		return RMRTriplet{}
+	s, err := lmr.Segment(offset, length)
+	if err != nil {
+		return RMRTriplet{}, err
 	}
-	return RMRTriplet{VirtualAddress: s.triplet.VirtualAddress, SegmentLength: s.triplet.SegmentLength, RMRContext: s.lmr.rmrContext}
+	return RMRTriplet{s.triplet.VirtualAddress, s.triplet.SegmentLength, lmr.rmrContext}, nil
 }
 
 func addressOf(memory []byte) uint64 {

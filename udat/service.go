@@ -17,7 +17,7 @@ type service struct {
 	rsp *RSP // the RSP that this is part of, or nil
 }
 
-// listen makes the native service point. Who takes one of its requests meanwhile waits until it is
+// listen creates the native service point. Goroutines that take its requests wait until it is
 // complete. The caller has entered the adapter and the event dispatcher.
 func (s *service) listen(op, kind string, free func() error, create func() (uintptr, cgo.Return)) error {
 	if s.evd.flags&EVDCR == 0 {
@@ -53,7 +53,7 @@ func (s *service) free(op string, invalid ReturnSubtype, native func() error) er
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
 	}
-	s.evd.queue.Lock()           // who has taken a request has it among the users
+	s.evd.queue.Lock()           // a request that was taken is among the users by now
 	s.ia.removeObject(s.point()) // what comes from here on is rejected
 	s.evd.queue.Unlock()
 	s.obj.Leave()

@@ -9,13 +9,10 @@ import (
 	"github.com/goudat/goudat/udat/mem/internal/bufferpool"
 )
 
-// BufferPool is a pool of registered buffers, all of one size: for messages that
-// are copied, headers, and receives. It registers many buffers at once, when they
-// are needed, up to a limit. Its methods may be called from any goroutine.
-//
-// The buffers are memory of Go, which the pool keeps in place: a slice that the
-// program keeps beyond Buffer.Release, or the life of the pool, is no danger to
-// the process.
+// BufferPool is a pool of registered buffers of one size, for messages that are copied, headers and
+// receives. It registers many buffers at once when they are needed, up to a limit. Any goroutine
+// may call its methods. The buffers are Go memory: a slice that the program keeps after
+// Buffer.Release, or after the pool's Free, stays valid memory.
 type BufferPool struct {
 	pz     *udat.PZ
 	config BufferPoolConfig
@@ -30,8 +27,8 @@ type slab struct {
 	memory []byte
 }
 
-// BufferPoolConfig says what a pool has. A zero field stands for a default, except
-// for BufferSize and MaxBuffers, which must be positive.
+// BufferPoolConfig describes a pool. BufferSize and MaxBuffers must be positive; other zero fields
+// mean the default.
 type BufferPoolConfig struct {
 	BufferSize  int          // bytes of each buffer
 	MaxBuffers  int          // how many there may be
@@ -56,7 +53,7 @@ const (
 	mostBuffers     = math.MaxInt32 // that a cookie has room for
 )
 
-// CreateBufferPool makes a pool in a protection zone. Nothing is registered yet.
+// CreateBufferPool creates a pool in a protection zone. It registers nothing yet.
 func CreateBufferPool(pz *udat.PZ, config BufferPoolConfig) (*BufferPool, error) {
 	if _, err := pz.Query(); err != nil {
 		return nil, err
@@ -115,10 +112,10 @@ func (p *BufferPool) pool() (*bufferpool.Pool[*slab], error) {
 	return p.slabs, nil
 }
 
-// Get takes a buffer out of the pool. What is in it is left from its last use. It
-// registers memory when all buffers are in use, which takes time, and does not
-// allocate otherwise. It fails with ErrInsufficientResources when
-// BufferPoolConfig.MaxBuffers are in use, and with the errors of udat.RegisterMemory.
+// Get takes a buffer out of the pool, with the contents of its last use. It registers memory if all
+// buffers are in use, which takes time; otherwise it does not allocate. It fails with
+// ErrInsufficientResources if BufferPoolConfig.MaxBuffers are in use, and with the errors of
+// udat.RegisterMemory.
 func (p *BufferPool) Get() (Buffer, error) {
 	slabs, err := p.pool()
 	if err != nil {
@@ -137,8 +134,8 @@ func (p *BufferPool) Get() (Buffer, error) {
 	return b, nil
 }
 
-// Find returns the buffer whose Cookie that is, as the completion of an operation
-// has it. It fails with ErrClosed when the buffer was released meanwhile.
+// Find returns the buffer with a Cookie, such as that of a completion. It fails with ErrClosed if
+// the buffer was released.
 func (p *BufferPool) Find(cookie uint64) (Buffer, error) {
 	slabs, err := p.pool()
 	if err != nil {
@@ -167,8 +164,8 @@ func (p *BufferPool) toError(err error) error {
 	return err
 }
 
-// Trim ends registrations in which no buffer is in use, as long as at least keep
-// unused buffers stay registered. It returns how many buffers went.
+// Trim ends registrations without buffers in use, and keeps at least keep unused buffers. It
+// returns the number of buffers that it freed.
 func (p *BufferPool) Trim(keep int) (freed int, err error) {
 	slabs, err := p.pool()
 	if err != nil {
@@ -188,9 +185,9 @@ func (p *BufferPool) Stats() BufferPoolStats {
 	return BufferPoolStats{Gets: s.Gets, Refusals: s.Refusals, InUse: s.InUse, MostInUse: s.MostInUse, Buffers: s.Buffers, Regions: s.Slabs}
 }
 
-// Free ends all registrations. It fails with ErrInvalidState while buffers are in
-// use, and with ErrClosed the second time. A protection zone cannot be freed before
-// its pools; an adapter can be closed before, with CloseAbrupt.
+// Free ends all registrations. It fails with ErrInvalidState while buffers are in use, and with
+// ErrClosed the second time. Free a pool before its protection zone; an adapter can be closed
+// first, with CloseAbrupt.
 func (p *BufferPool) Free() error {
 	slabs, err := p.pool()
 	if err != nil {
@@ -208,9 +205,8 @@ func oneError(err error) error {
 	return err
 }
 
-// Buffer is a buffer of a BufferPool. It is valid from Get until Release, which any
-// copy of it may call. Its methods may be called from any goroutine. The zero Buffer
-// behaves as one that is released.
+// Buffer is a buffer of a BufferPool, valid from Get until Release. Any copy of it may call
+// Release. Any goroutine may call its methods. The zero Buffer behaves like a released one.
 type Buffer struct {
 	pool   *BufferPool
 	handle bufferpool.Handle[*slab]
@@ -225,7 +221,7 @@ func (b Buffer) place() (lmr *udat.LMR, offset int, err error) {
 	return s.lmr, s.base + number*b.pool.stride, nil
 }
 
-// Bytes returns the memory of the buffer. It is nil once the buffer is released.
+// Bytes returns the memory of the buffer, or nil if the buffer is released.
 func (b Buffer) Bytes() []byte {
 	if !b.handle.Valid() {
 		return nil
@@ -248,7 +244,7 @@ func (b Buffer) inside(offset, length int) (lmr *udat.LMR, begin int, err error)
 	return lmr, base + offset, nil
 }
 
-// Segment returns the piece of length bytes that starts at offset.
+// Segment returns the piece of length bytes at offset.
 func (b Buffer) Segment(offset, length int) (udat.Segment, error) {
 	lmr, begin, err := b.inside(offset, length)
 	if err != nil {
@@ -257,9 +253,9 @@ func (b Buffer) Segment(offset, length int) (udat.Segment, error) {
 	return lmr.Segment(begin, length)
 }
 
-// RMRTriplet names the piece of length bytes that starts at offset, for a peer. The
-// pool must have been made with the remote privileges for that. The peer can reach
-// the memory as long as the pool lives, whoever uses the buffer.
+// RMRTriplet names the piece of length bytes at offset for a peer. The pool needs the remote
+// privileges for that. The peer can reach the memory as long as the pool lives, whatever happens to
+// the buffer.
 func (b Buffer) RMRTriplet(offset, length int) (udat.RMRTriplet, error) {
 	lmr, begin, err := b.inside(offset, length)
 	if err != nil {
@@ -268,8 +264,7 @@ func (b Buffer) RMRTriplet(offset, length int) (udat.RMRTriplet, error) {
 	return lmr.RMRTriplet(begin, length)
 }
 
-// PeerByte returns the byte at offset, for a program that polls it: see
-// PeerByteAt.
+// PeerByte returns the byte at offset for polling: see PeerByteAt.
 func (b Buffer) PeerByte(offset int) (PeerByte, error) {
 	lmr, begin, err := b.inside(offset, 1)
 	if err != nil {
@@ -278,8 +273,7 @@ func (b Buffer) PeerByte(offset int) (PeerByte, error) {
 	return PeerByteAt(lmr, begin)
 }
 
-// PeerWords returns the words of length bytes at offset, for a program that polls
-// them: see PeerWordsAt.
+// PeerWords returns the words of length bytes at offset for polling: see PeerWordsAt.
 func (b Buffer) PeerWords(offset, length int) (PeerWords, error) {
 	lmr, begin, err := b.inside(offset, length)
 	if err != nil {
@@ -288,9 +282,8 @@ func (b Buffer) PeerWords(offset, length int) (PeerWords, error) {
 	return PeerWordsAt(lmr, begin, length)
 }
 
-// Cookie returns a number for BufferPool.Find, with which an operation on the buffer
-// can be posted: its completion leads back to the buffer. It changes with each
-// Get, and is never 0. That of the zero Buffer is 0.
+// Cookie returns a number for BufferPool.Find. Post operations on the buffer with it: their
+// completions lead back to the buffer. It changes with each Get, and is 0 only for the zero Buffer.
 func (b Buffer) Cookie() uint64 {
 	if b == (Buffer{}) {
 		return 0
@@ -298,9 +291,8 @@ func (b Buffer) Cookie() uint64 {
 	return b.handle.Cookie()
 }
 
-// Release returns the buffer to the pool. The operations on it must be over:
-// the pool does not know of them, and the next user of the buffer writes to its
-// memory. It fails with ErrClosed the second time.
+// Release returns the buffer to the pool. The operations on it must be over: the next user of the
+// buffer writes to its memory. It fails with ErrClosed the second time.
 func (b Buffer) Release() error {
 	if b == (Buffer{}) {
 		return closedError(registerOp, udat.NoSubtype, "the buffer is already released")

@@ -36,7 +36,7 @@ import (
 // Programs in C often poll the last byte of the write itself. It is the last to
 // come with adapters that put the bytes of a write into memory in the order of
 // their addresses. Soft-RoCE does not: on processors without fast short copies
-// (FSRM), Linux 6.4 and later copies backwards now and then. Who polls such a byte
+// (FSRM), Linux 6.4 and later copies backwards now and then. A program that polls such a byte
 // must be able to tell that the rest has come, by a checksum for example.
 type PeerByte struct {
 	word  *uint32   // that has the byte
@@ -44,17 +44,14 @@ type PeerByte struct {
 	lmr   *udat.LMR // which keeps the pages of the word mapped, see pages.Of
 }
 
-// PeerByteAt returns the byte at offset of a region. The four bytes around it whose address is
-// a multiple of 4 are read with it. They must be in the region: it fails with
-// ErrInvalidParameter where they are not, which cannot be in a region from
-// udat.AllocMemory. They may be part of what the peer writes; a goroutine that writes
-// to them has a data race with those that poll.
+// PeerByteAt returns the byte at offset of a region. The four bytes around it at a multiple of 4
+// are read with it. It fails with ErrInvalidParameter if they are not in the region, which cannot
+// happen with udat.AllocMemory. The peer may write them; a goroutine that writes them races with
+// those that poll.
 //
-// A PeerByte can be used for as long as the program likes, if the memory is Go's or from
-// udat.AllocMemory; other memory must stay mapped. That of a region that
-// was freed does not change any more. The memory of a region from udat.AllocMemory
-// goes back to the system when no PeerByte of it can be reached any more, if it
-// has any.
+// A PeerByte stays usable if the memory is Go's or from udat.AllocMemory; other memory must stay
+// mapped. The byte of a freed region does not change any more. Memory from udat.AllocMemory returns
+// to the system when no PeerByte of it is reachable.
 func PeerByteAt(lmr *udat.LMR, offset int) (PeerByte, error) {
 	if _, err := lmr.Segment(offset, 1); err != nil {
 		return PeerByte{}, err
@@ -99,7 +96,7 @@ func byteShift(position int) uint8 {
 	return uint8(8 * (3 - position))
 }
 
-// Load returns the byte. That of a zero PeerByte is 0.
+// Load returns the byte, 0 for a zero PeerByte.
 func (b PeerByte) Load() byte {
 	if b.word == nil {
 		return 0
@@ -109,9 +106,8 @@ func (b PeerByte) Load() byte {
 	return byte(word >> (b.shift & 31))
 }
 
-// Store sets the byte, to make it another than the peer will write. The peer must
-// not write it, nor the three around it, meanwhile. On a zero PeerByte it does
-// nothing.
+// Store sets the byte, to a value that the peer will not write. The peer must not write it, or the
+// three around it, meanwhile. On a zero PeerByte Store does nothing.
 func (b PeerByte) Store(value byte) {
 	if b.word == nil {
 		return
@@ -126,13 +122,10 @@ func (b PeerByte) Store(value byte) {
 	}
 }
 
-// SpinUntil looks at the byte again and again until it is value, for up to
-// budget, 0 to a second, and reports whether it is. It keeps a processor busy, and
-// lets other goroutines run now and then, and at the end of a budget in vain.
-//
-// A peer that is gone writes no more, and nothing here tells: between budgets, of
-// a millisecond for example, look whether the connection has ended, and whether
-// the program is to end. It fails with ErrClosed once the region is freed.
+// SpinUntil polls until the byte is value, for up to budget, 0 to a second, and reports whether it
+// is. It keeps a processor busy, and lets other goroutines run now and then, and after a budget in
+// vain. It cannot notice that the peer is gone: with budgets of about a millisecond, check between
+// them whether the connection has ended. It fails with ErrClosed if the region is freed.
 func (b PeerByte) SpinUntil(value byte, budget time.Duration) (bool, error) {
 	if budget < 0 || budget > time.Second {
 		return false, refuse("PeerByte.SpinUntil", udat.ErrInvalidParameter, udat.InvalidArg2, "the time to spin is %v, it must be 0 to a second", budget)

@@ -31,14 +31,9 @@ type PeerWords struct {
 const peerWordSize = 8
 
 // PeerWordsAt returns the words of length bytes at offset of a region. It fails with
-// ErrInvalidParameter if these are not inside the region, or if their address or
-// length is not a multiple of 8. The address of memory from udat.AllocMemory is one.
-//
-// PeerWords can be used for as long as the program likes, if the memory is Go's or from
-// udat.AllocMemory; other memory must stay mapped. Those of a region that
-// was freed do not change any more. The memory of a region from udat.AllocMemory goes
-// back to the system when no PeerWords of it can be reached any more, if it has
-// any.
+// ErrInvalidParameter if they are not inside the region, or if their address or length is not a
+// multiple of 8. Memory from udat.AllocMemory starts at a multiple of 8. For the life of the memory
+// see PeerByteAt.
 func PeerWordsAt(lmr *udat.LMR, offset, length int) (PeerWords, error) {
 	if _, err := lmr.Segment(offset, length); err != nil {
 		return PeerWords{}, err
@@ -65,8 +60,7 @@ func PeerWordsAt(lmr *udat.LMR, offset, length int) (PeerWords, error) {
 // Len returns the number of words.
 func (w PeerWords) Len() int { return len(w.words) }
 
-// Load returns word i, from 0 on, in the byte order of the processor. As with a
-// slice, it panics if there is no such word.
+// Load returns word i, in the byte order of the processor. It panics if there is no such word.
 func (w PeerWords) Load(i int) uint64 {
 	word := atomic.LoadUint64(&w.words[i])
 	runtime.KeepAlive(w.lmr)

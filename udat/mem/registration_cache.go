@@ -56,8 +56,8 @@ type RegistrationCache struct {
 	cache  *regcache.Cache[*udat.LMR] // nil in a zero RegistrationCache
 }
 
-// RegistrationCacheLimits bound what a cache holds. A registration is idle when
-// nobody uses it. A zero field stands for the default.
+// RegistrationCacheLimits are the limits of a cache. A registration is idle when nobody uses it. A
+// zero field means the default.
 type RegistrationCacheLimits struct {
 	IdleBytes   int64 // that stay registered, negative for none; default 256 MiB
 	IdleRegions int   // that stay registered, negative for none; default 1024
@@ -82,7 +82,7 @@ const (
 	defaultIdleRegions = 1024
 )
 
-// CreateRegistrationCache makes a cache for memory in a protection zone.
+// CreateRegistrationCache creates a cache for memory in a protection zone.
 func CreateRegistrationCache(pz *udat.PZ, limits RegistrationCacheLimits) (*RegistrationCache, error) {
 	if _, err := pz.Query(); err != nil {
 		return nil, err
@@ -112,13 +112,13 @@ func (c *RegistrationCache) registrations() (*regcache.Cache[*udat.LMR], error) 
 	return c.cache, nil
 }
 
-// Register returns a registration of the memory of a slice, that is its length,
-// with the privileges, or more: one that is there or a new one. Release must
-// follow. Registrations of the same memory that are in use at once are one.
+// Register returns a registration of a slice's memory, up to its length, with at least the
+// privileges: an existing one or a new one. Call Release after use. Registrations of the same
+// memory that are in use at once are one.
 //
-// What is idle makes room for a new one, if the limits or the adapter have none.
-// When what is in use leaves none, it fails with ErrInsufficientResources;
-// otherwise with the errors of udat.RegisterMemory.
+// Idle registrations make room if the limits or the adapter have none. If those in use leave no
+// room, Register fails with ErrInsufficientResources; otherwise with the errors of
+// udat.RegisterMemory.
 func (c *RegistrationCache) Register(memory []byte, privileges udat.MemPriv) (*Registration, error) {
 	cache, err := c.registrations()
 	if err != nil {
@@ -168,10 +168,9 @@ func (l RegistrationCacheLimits) describe() string {
 	return fmt.Sprintf("%d bytes and %d regions", l.Bytes, l.Regions)
 }
 
-// Forget ends the idle registrations that have a byte of the memory: for memory that
-// goes back to where it came from, and for what peers are to reach no more. It
-// fails with ErrInvalidState when registrations of the memory are in use, which
-// are ended when they are released.
+// Forget ends the idle registrations that include a byte of the memory: before the memory is
+// unmapped, or to revoke the access of peers. It fails with ErrInvalidState if registrations of the
+// memory are in use; these end when they are released.
 func (c *RegistrationCache) Forget(memory []byte) error {
 	cache, err := c.registrations()
 	if err != nil {
@@ -183,7 +182,7 @@ func (c *RegistrationCache) Forget(memory []byte) error {
 	return c.toError(oneError(cache.Forget(memory)))
 }
 
-// Flush ends all idle registrations, and returns how many those were.
+// Flush ends all idle registrations and returns their number.
 func (c *RegistrationCache) Flush() (freed int, err error) {
 	cache, err := c.registrations()
 	if err != nil {
@@ -203,8 +202,8 @@ func (c *RegistrationCache) Stats() RegistrationCacheStats {
 }
 
 // Free ends all registrations. It fails with ErrInvalidState while some are in use, and with
-// ErrClosed the second time. A protection zone cannot be freed before its caches; an adapter can be
-// closed before, with CloseAbrupt.
+// ErrClosed the second time. Free a cache before its protection zone; an adapter can be closed
+// first, with CloseAbrupt.
 func (c *RegistrationCache) Free() error {
 	cache, err := c.registrations()
 	if err != nil {
@@ -213,9 +212,8 @@ func (c *RegistrationCache) Free() error {
 	return c.toError(oneError(cache.Close()))
 }
 
-// Registration is memory that is registered from RegistrationCache.Register until
-// Release. Its methods may be called from any goroutine. Offsets count from the
-// beginning of the slice that was registered.
+// Registration is memory that is registered from RegistrationCache.Register until Release. Any
+// goroutine may call its methods. Offsets count from the beginning of the registered slice.
 type Registration struct {
 	cache          *regcache.Cache[*udat.LMR]
 	region         *regcache.Region[*udat.LMR]
@@ -223,8 +221,8 @@ type Registration struct {
 	released       atomic.Bool
 }
 
-// Segment returns the piece of length bytes that starts at offset. It can be used
-// until Release: a post after that may fail with ErrClosed.
+// Segment returns the piece of length bytes at offset, for posts until Release: later ones may fail
+// with ErrClosed.
 func (r *Registration) Segment(offset, length int) (udat.Segment, error) {
 	const op = "Registration.Segment"
 	switch {
@@ -238,8 +236,7 @@ func (r *Registration) Segment(offset, length int) (udat.Segment, error) {
 	return r.region.Value.Segment(r.offset+offset, length)
 }
 
-// RMRTriplet names the piece of length bytes that starts at offset, for a peer that
-// is to read or write it. The peer must be done when Release is called.
+// RMRTriplet names the piece of length bytes at offset, for a peer to read or write until Release.
 func (r *Registration) RMRTriplet(offset, length int) (udat.RMRTriplet, error) {
 	if _, err := r.Segment(offset, length); err != nil {
 		return udat.RMRTriplet{}, err
@@ -247,9 +244,9 @@ func (r *Registration) RMRTriplet(offset, length int) (udat.RMRTriplet, error) {
 	return r.region.Value.RMRTriplet(r.offset+offset, length)
 }
 
-// Release says that the memory is no longer used. The operations on it, those of the peer included,
-// must be over: the cache may end the registration at any time, which ends the connections of
-// operations that use it. It fails with ErrClosed the second time.
+// Release ends the use of the memory. The operations on it, those of the peer included, must be
+// over: the cache may end the registration at any time, which ends the connections of operations
+// that use it. It fails with ErrClosed the second time.
 func (r *Registration) Release() error {
 	const op = "dat_lmr_free"
 	switch {

@@ -218,7 +218,7 @@ func (o *Object) Users() []*Object {
 	return slices.Collect(maps.Keys(o.users))
 }
 
-// SetParents has the object use others than before.
+// SetParents replaces the objects that this one uses.
 func (o *Object) SetParents(parents []*Object) {
 	o.Ledger.mu.Lock()
 	defer o.Ledger.mu.Unlock()

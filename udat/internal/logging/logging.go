@@ -25,8 +25,8 @@ const mostBehind = 1024
 
 var current atomic.Pointer[logger] // nil if nobody wants records
 
-// SetHandler has handler, nil for none, get the records from now on. It returns when the handler
-// before has got all of its.
+// SetHandler sends records to handler from now on; nil stops them. It returns when the former
+// handler has got all its records.
 func SetHandler(handler slog.Handler) {
 	var now *logger
 	if handler != nil {

@@ -21,9 +21,9 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Queue is the queue of an event dispatcher. Whoever takes its events holds its lock: see Begin,
-// Wait and Spin. Others hold it so that no events are taken, and no object that those name is used,
-// meanwhile. Calls that only need the EVD to stay alive use Enter.
+// Queue is the queue of an event dispatcher. A goroutine that takes its events holds its lock: see
+// LockUnlessBlocked, Wait and Spin. Others hold it so that, meanwhile, no events are taken and no
+// objects of events are used. Calls that only keep the EVD alive use Enter.
 type Queue struct {
 	mu     sync.Mutex
 	handle cgo.EVDHandle // 0 once freed; it changes with mu and that of the waiters held
@@ -205,7 +205,7 @@ func (q *Queue) SetUnwaitable(unwaitable bool) cgo.Return {
 	w := &q.waiters
 	if !unwaitable {
 		w.unwaitable = false
-		if w.interrupted { // who is interrupted does it, and returns first
+		if w.interrupted { // the interrupted goroutine does it before it returns
 			return cgo.Success.Return()
 		}
 		return q.library.clearUnwaitable(q.handle)

@@ -206,7 +206,7 @@ func (q *Queue) park(ctx context.Context, w *waiter, most int) (raw []cgo.Event,
 	return raw, r
 }
 
-// interruptAtEnd has the end of the context interrupt the caller, which blocks.
+// interruptAtEnd makes the end of the context interrupt the caller, which blocks.
 func (q *Queue) interruptAtEnd(ctx context.Context) {
 	w := &q.waiters
 	w.mu.Lock()

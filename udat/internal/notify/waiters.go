@@ -158,8 +158,8 @@ func (q *Queue) endBlocking() {
 	}
 }
 
-// beginParking adds a waiter, and has the queue notify unless a goroutine blocks. It is late if the
-// queue did so already, and for several events, which a queue that was resized meanwhile may not
+// beginParking adds a waiter, and makes the queue notify unless a goroutine blocks. It is late if
+// the queue already notified, or if the waiter needs several events, which a resized queue may not
 // hold.
 func (q *Queue) beginParking(waiter *waiter) (late bool, r cgo.Return) {
 	w := &q.waiters
@@ -208,8 +208,8 @@ func (q *Queue) wakeAfter(woken bool) {
 	}
 }
 
-// wake wakes those who wait on the queue, or else on the program's CNO, for events that may be
-// there. The queue stops notifying if nobody is parked: those who poll need no notifications. The
+// wake wakes a goroutine that waits on the queue, or else on the program's CNO, for events that may
+// be there. The queue stops notifying if nobody is parked: polling needs no notifications. The
 // caller has entered.
 func (q *Queue) wake() {
 	switch w := &q.waiters; {

@@ -100,7 +100,7 @@ func (r *Region[R]) Offset(memory []byte) int {
 
 func (r *Region[R]) size() int64 { return int64(r.end - r.start) }
 
-// pending is memory that is being registered. Whoever wants a part of it waits.
+// pending is memory that is being registered. Goroutines that want a part of it wait.
 type pending struct {
 	start, end uintptr
 	privileges uint32
