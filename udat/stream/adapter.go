@@ -219,16 +219,13 @@ func (a *Adapter) resolve(ctx context.Context, network, address string) (all []n
 	if len(all) == 0 {
 		return nil, &net.AddrError{Err: "no address of the family of " + network, Addr: address}
 	}
-	slices.SortStableFunc(all, func(x, y netip.AddrPort) int { return a.foreign(x.Addr()) - a.foreign(y.Addr()) })
+	slices.SortStableFunc(all, func(x, y netip.AddrPort) int {
+		if a.address.Is4() {
+			x, y = y, x
+		}
+		return y.Addr().BitLen() - x.Addr().BitLen()
+	})
 	return all, nil
-}
-
-// foreign returns 1 if an address is not of the adapter's family, and 0 if it is.
-func (a *Adapter) foreign(address netip.Addr) int {
-	if address.Is4() != a.address.Is4() {
-		return 1
-	}
-	return 0
 }
 
 // connect connects to a listener.

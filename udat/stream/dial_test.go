@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,6 +133,30 @@ func TestOwnAddress(t *testing.T) {
 	})
 }
 
+// Of a name with several addresses, one that does not work is no hindrance, and one that says nothing has a part of the time.
+func TestAllAddresses(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
+		if !udattest.InTestbed(t) {
+			return
+		}
+		hosts, err := os.ReadFile("/etc/hosts")
+		want(t, err)
+		t.Cleanup(func() { want(t, os.WriteFile("/etc/hosts", hosts, 0o644)) })
+		l := listen(t, a)
+		own, port, _ := net.SplitHostPort(l.Addr().String())
+		name := "a" + port
+		for _, address := range []string{"203.0.113.1", "2001:db8::1", own} {
+			hosts = append(hosts, (address + " " + name + "\n")...)
+		}
+		want(t, os.WriteFile("/etc/hosts", hosts, 0o644))
+		time.Sleep(5 * time.Second) // for which package net does not look again
+		c, err := dial(t, a, net.JoinHostPort(name, port))
+		want(t, err)
+		want(t, accept(t, l).Close())
+		want(t, c.Close())
+	})
+}
+
 // A listener that never answers does not hold a dial longer than its context, or the settings.
 func TestDialTimeout(t *testing.T) {
 	for _, name := range udattest.Names(t) {
@@ -161,7 +186,7 @@ func TestDialTimeout(t *testing.T) {
 // A storm of dials is not refused: those that cannot be made yet wait.
 func TestStorm(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		a := open(t, ia.Name(), &stream.Config{Window: 16 << 10, Messages: 4}) // a process in User-Mode Linux has few pages
+		a := open(t, ia.Name(), &stream.Config{Window: 16 << 10, Messages: 8}) // a process in User-Mode Linux has few pages
 		dials := 200
 		if udattest.IWARP(t, ia) {
 			dials = 8 // libsiw has pages for the queues of few endpoints
