@@ -130,13 +130,14 @@ func (a *Adapter) Close() error {
 	return a.ia.Close(udat.CloseAbrupt) // and frees what is left of listeners, and idle memory
 }
 
-// Dial connects to the listener at "host:port". It is for the DialContext of http.Transport and others. network is "rdma",
-// or, since these name it, "tcp", or one of them with "4" or "6" for addresses of that family alone. An empty or
-// unspecified host is the adapter's own. If a name has several addresses, they are tried one after the other, those of the adapter's family
-// first, each for its share of the time.
+// Dial connects to the listener at "host:port", and returns a *Conn. It can be the DialContext of http.Transport and
+// others. network is "rdma", or, since these ask for it, "tcp", or one of them with "4" or "6" for addresses of that family
+// alone. An empty or unspecified host is the adapter's own. If a name has several addresses, they are tried one after the
+// other, those of the adapter's family first, each for its share of the time.
 //
-// The context ends the attempt, and has no meaning for the connection, a *Conn. The error matches context.DeadlineExceeded
-// if the time is over, ECONNREFUSED if nobody listens, ENETUNREACH or EHOSTUNREACH if there is no way to the peer, and ErrProtocol if something else listens there.
+// The context bounds the attempt, and does nothing to the connection. The error matches context.DeadlineExceeded if the
+// time is over, ECONNREFUSED if nobody listens, ENETUNREACH or EHOSTUNREACH if there is no way to the peer, and ErrProtocol
+// if something else listens there.
 func (a *Adapter) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.config.ConnectTimeout)
 	defer cancel()

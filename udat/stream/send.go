@@ -40,7 +40,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			continue
 		}
 		c.filling = true
-		copied, _ := c.unlocked(func() (int, error) { return copy(room, p[n:]), nil }) // nobody else uses it, since one Write is in progress
+		copied, _ := c.unlocked(func() (int, error) { return copy(room, p[n:]), nil }) // nobody else uses the room
 		c.filling = false
 		if err = c.mayWrite(); err == nil {
 			c.gathered += uint32(copied)
@@ -96,9 +96,9 @@ func (c *Conn) send(h header, message []byte, cookie uint64) {
 }
 
 // report tells the peer what the program has read, as soon as that is half of what the peer may send. At most two reports
-// are on their way, since the peer sends no more without them.
+// are on their way, since the peer sends no more without them. When the connection is over, the memory may be another's.
 func (c *Conn) report() {
-	if c.read-c.reported >= c.slots/2 && !c.reporting && c.over.Err() == nil { // its memory may be another's when it is over
+	if c.read-c.reported >= c.slots/2 && !c.reporting && c.over.Err() == nil {
 		c.reporting = true
 		c.send(header{kind: kindData}, c.credit, cookieCredit)
 	}
