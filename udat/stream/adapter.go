@@ -130,13 +130,14 @@ func (a *Adapter) Close() error {
 	return a.ia.Close(udat.CloseAbrupt) // and frees what is left of listeners, and idle memory
 }
 
-// Dial connects to the listener at "host:port". It is for the DialContext of http.Transport and others. network is "rdma",
-// or, since these name it, "tcp", or one of them with "4" or "6" for addresses of that family alone. An empty or
-// unspecified host is the adapter's own. If a name has several addresses, they are tried one after the other, those of the adapter's family
-// first, each for its share of the time.
+// Dial connects to the listener at "host:port", and returns a *Conn. It can be the DialContext of http.Transport and
+// others. network is "rdma", or, since these ask for it, "tcp", or one of them with "4" or "6" for addresses of that family
+// alone. An empty or unspecified host is the adapter's own. If a name has several addresses, they are tried one after the
+// other, those of the adapter's family first, each for its share of the time.
 //
-// The context ends the attempt, and has no meaning for the connection, a *Conn. The error matches context.DeadlineExceeded
-// if the time is over, ECONNREFUSED if nobody listens, ENETUNREACH or EHOSTUNREACH if there is no way to the peer, and ErrProtocol if something else listens there.
+// The context bounds the attempt, and does nothing to the connection. The error matches context.DeadlineExceeded if the
+// time is over, ECONNREFUSED if nobody listens, ENETUNREACH or EHOSTUNREACH if there is no way to the peer, and ErrProtocol
+// if something else listens there.
 func (a *Adapter) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.config.ConnectTimeout)
 	defer cancel()
@@ -219,16 +220,13 @@ func (a *Adapter) resolve(ctx context.Context, network, address string) (all []n
 	if len(all) == 0 {
 		return nil, &net.AddrError{Err: "no address of the family of " + network, Addr: address}
 	}
-	slices.SortStableFunc(all, func(x, y netip.AddrPort) int { return a.foreign(x.Addr()) - a.foreign(y.Addr()) })
+	slices.SortStableFunc(all, func(x, y netip.AddrPort) int {
+		if a.address.Is4() {
+			x, y = y, x
+		}
+		return y.Addr().BitLen() - x.Addr().BitLen()
+	})
 	return all, nil
-}
-
-// foreign returns 1 if an address is not of the adapter's family, and 0 if it is.
-func (a *Adapter) foreign(address netip.Addr) int {
-	if address.Is4() != a.address.Is4() {
-		return 1
-	}
-	return 0
 }
 
 // connect connects to a listener.

@@ -31,11 +31,11 @@ type Config struct {
 	// kernel's listeners, net.core.somaxconn.
 	Backlog int
 	// Window is how many bytes a side may have sent that the peer's program has not read. The
-	// connection has the smaller one of both sides. From 16 KiB to 1 GiB; the default is 256 KiB.
-	// A connection's side registers it twice, and the receives of Messages.
+	// connection has the smaller one of both sides. From 16 KiB to 1 GiB; the default is 512 KiB.
+	// A connection's side registers that, half as much to write from, and 2 KiB for each receive.
 	Window int
 	// Messages is how many messages a side may have sent that the peer's program has not read, a
-	// power of two from 4 to 1024. The connection has the smaller one of both sides. The default is
+	// power of two from 8 to 1024. The connection has the smaller one of both sides. The default is
 	// 32. A connection's side has three receives more.
 	Messages int
 }
@@ -47,7 +47,7 @@ func (c Config) complete() (Config, error) {
 	c.KeepAlive = cmp.Or(c.KeepAlive, 15*time.Second)
 	c.Linger = cmp.Or(c.Linger, 5*time.Second)
 	c.Backlog = cmp.Or(c.Backlog, someConnections())
-	c.Window = cmp.Or(c.Window, 256<<10)
+	c.Window = cmp.Or(c.Window, 512<<10)
 	c.Messages = cmp.Or(c.Messages, 32)
 	switch {
 	case c.ConnectTimeout < 0 || c.SilenceTimeout < 0:

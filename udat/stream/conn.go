@@ -121,7 +121,8 @@ func (a *Adapter) newConn() (_ *Conn, err error) {
 	if c.evd, err = udat.CreateEVD(a.ia, len(c.buffers)+requests, nil, udat.EVDDTO); err != nil {
 		return nil, err
 	}
-	if c.ep, err = udat.CreateEP(a.ia, c.pz, c.evd, c.evd, a.connections, &udat.EPAttr{MaxRecvDTOs: len(c.buffers), MaxRequestDTOs: requests}); err != nil {
+	attr := &udat.EPAttr{MaxRecvDTOs: len(c.buffers), MaxRequestDTOs: requests}
+	if c.ep, err = udat.CreateEP(a.ia, c.pz, c.evd, c.evd, a.connections, attr); err != nil {
 		return nil, err
 	}
 	a.mu.Lock()

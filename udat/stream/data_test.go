@@ -66,7 +66,7 @@ func TestSizes(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			var adapters []*stream.Adapter
-			for _, config := range []stream.Config{{}, {Window: 16 << 10, Messages: 4}, {Window: 1 << 20, Messages: 8}, {Window: 64 << 10, Messages: 128}} {
+			for _, config := range []stream.Config{{}, {Window: 16 << 10, Messages: 8}, {Window: 1 << 20, Messages: 16}, {Window: 64 << 10, Messages: 128}} {
 				adapters = append(adapters, open(t, name, &config))
 			}
 			sent := numbers(300<<10 + 7)
@@ -87,7 +87,7 @@ func TestSizes(t *testing.T) {
 			}
 		})
 	}
-	for _, bad := range []stream.Config{{Window: 1}, {Window: 2 << 30}, {Messages: 2}, {Messages: 48}, {Messages: 4096}, {Backlog: -1}, {ConnectTimeout: -1}} {
+	for _, bad := range []stream.Config{{Window: 1}, {Window: 2 << 30}, {Messages: 4}, {Messages: 48}, {Messages: 4096}, {Backlog: -1}, {ConnectTimeout: -1}} {
 		if _, err := stream.Open("nowhere", &bad); err == nil || !strings.HasPrefix(err.Error(), "stream: ") {
 			t.Errorf("%+v: %v", bad, err)
 		}

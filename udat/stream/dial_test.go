@@ -3,8 +3,10 @@ package stream_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,6 +134,29 @@ func TestOwnAddress(t *testing.T) {
 	})
 }
 
+// Of a name with several addresses, those that do not work are no hindrance.
+func TestAllAddresses(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	const hosts, name = "/etc/hosts", "several.test" // looked up nowhere else: package net remembers the file for a while
+	before, err := os.ReadFile(hosts)
+	want(t, err)
+	t.Cleanup(func() { want(t, os.WriteFile(hosts, before, 0o644)) })
+	own := udattest.Address(t, udattest.Open(t, udattest.Names(t)[0]))
+	after := fmt.Appendf(before[:len(before):len(before)], "\n%v %s\n%v %[2]s\n", own.Next(), name, own) // nobody has the first
+	want(t, os.WriteFile(hosts, after, 0o644))
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		a := open(t, ia.Name(), &stream.Config{ConnectTimeout: 4 * time.Second})
+		l := listen(t, a)
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		c, err := dial(t, a, net.JoinHostPort(name, port))
+		want(t, err)
+		want(t, accept(t, l).Close())
+		want(t, c.Close())
+	})
+}
+
 // A listener that never answers does not hold a dial longer than its context, or the settings.
 func TestDialTimeout(t *testing.T) {
 	for _, name := range udattest.Names(t) {
@@ -161,7 +186,7 @@ func TestDialTimeout(t *testing.T) {
 // A storm of dials is not refused: those that cannot be made yet wait.
 func TestStorm(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		a := open(t, ia.Name(), &stream.Config{Window: 16 << 10, Messages: 4}) // a process in User-Mode Linux has few pages
+		a := open(t, ia.Name(), &stream.Config{Window: 16 << 10, Messages: 8}) // a process in User-Mode Linux has few pages
 		dials := 200
 		if udattest.IWARP(t, ia) {
 			dials = 8 // libsiw has pages for the queues of few endpoints

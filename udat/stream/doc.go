@@ -15,9 +15,9 @@
 // latency or the processor time of RDMA use endpoints, see package udat. The README of
 // scripts/streamtest has figures.
 //
-// A connection's side has, with the default sizes, 32 messages of up to 64 KiB in flight
-// in a window of 256 KiB, and registers 590 KiB: the window that the peer writes, as
-// much to write from, and 35 receives of 2 KiB. Config changes that, and the smaller of
+// A connection's side has, with the default sizes, 32 messages of up to 64 KiB in a
+// window of 512 KiB, and registers 840 KiB: the window that the peer writes, half as much
+// to write from, and 35 receives of 2 KiB. Config changes that, and the smaller of
 // both sides' sizes count. The adapter keeps the memory of up to 16 connections that are
 // over for the next ones. A connection has an endpoint, an event dispatcher, a protection
 // zone, two memory regions and one goroutine, until it is over; what has arrived can be

@@ -28,9 +28,10 @@ type Listener struct {
 	stop     context.CancelFunc
 }
 
-// Listen listens on "host:port". The host may be empty, "0.0.0.0" or "::", and else must be the address of the adapter, or
-// a name of it. With the port 0 it finds a free one, see net.Listener.Addr. network is as for Dial. The context is used to resolve a name. The error matches EADDRINUSE
-// if something listens there, and EADDRNOTAVAIL if the address is not the adapter's. The listener is a *Listener.
+// Listen listens on "host:port", and returns a *Listener. The host may be empty, "0.0.0.0" or "::", and else must be the
+// address of the adapter, or a name of it. With the port 0 it finds a free one, see Listener.Addr. network is as for Dial.
+// The context is for the look-up of a name. The error matches EADDRINUSE if something listens there, and EADDRNOTAVAIL if
+// the address is not the adapter's.
 func (a *Adapter) Listen(ctx context.Context, network, address string) (net.Listener, error) {
 	all, err := a.resolve(ctx, network, address)
 	if err != nil {

@@ -34,12 +34,12 @@ func (a *Adapter) takeMemory() (*memory, error) {
 	a.mu.Unlock()
 
 	s := a.config.sizes()
-	ring, receives := int(s.window()), int(s.slots+more)*bufferSize
-	all := make([]byte, ring+receives+3*headerSize)
-	others := slices.Collect(slices.Chunk(all[ring+receives:], headerSize))
+	staged, receives := int(s.staged()*s.slotSize), int(s.slots+more)*bufferSize
+	all := make([]byte, staged+receives+3*headerSize)
+	others := slices.Collect(slices.Chunk(all[staged+receives:], headerSize))
 	m := &memory{
-		staging: all[:ring], ringBytes: make([]byte, ring),
-		buffers: slices.Collect(slices.Chunk(all[ring:ring+receives], bufferSize)),
+		staging: all[:staged], ringBytes: make([]byte, s.window()),
+		buffers: slices.Collect(slices.Chunk(all[staged:staged+receives], bufferSize)),
 		credit:  others[0], ending: others[1], word: others[2],
 	}
 	var err error

@@ -33,7 +33,7 @@ func TestMemory(t *testing.T) {
 			living := func() int { return a.ia.Stats().Living["memory region"] }
 			for range 3 {
 				c, other := connect(t, a, l)
-				if _, err := c.Write(make([]byte, standard.mostShort()+1)); err != nil {
+				if _, err := c.Write(bytes.Repeat([]byte{1}, int(standard.mostShort())+1)); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := io.ReadFull(other, bytes.Repeat([]byte{1}, 100)); err != nil {
@@ -93,6 +93,33 @@ func TestReadAfterEnd(t *testing.T) {
 				if err != nil || !bytes.Equal(got, sent[:length]) {
 					t.Errorf("%d bytes of %d have arrived, and the error is %v", len(got), length, err)
 				}
+				_ = y.Close()
+			}
+		})
+	}
+}
+
+// When Close returns, what was written is in the peer's memory.
+func TestCloseWaits(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			a, l := openListener(t, name)
+			sent := bytes.Repeat([]byte("0123456789abcdef"), 25<<10)
+			for range 10 {
+				x, y := connect(t, a, l)
+				y.begin(&y.reads) // as a call that keeps the memory
+				y.mu.Unlock()
+				if _, err := x.Write(sent); err != nil {
+					t.Fatal(err)
+				}
+				if err := x.Close(); err != nil {
+					t.Fatal(err)
+				}
+				y.mu.Lock()
+				if n := bytes.Count(y.ringBytes, sent[:16]); n < len(sent)/16-int(standard.slots) { // those at the borders of messages are cut
+					t.Errorf("%d bytes of %d have arrived", 16*n, len(sent))
+				}
+				y.leave(&y.reads)
 				_ = y.Close()
 			}
 		})

@@ -91,7 +91,7 @@ func TestNonsense(t *testing.T) {
 		"a chunk that is too long":     {message(header{kind: kindData, length: standard.most() + 1}, 0)},
 		"long data behind the header":  {message(header{kind: kindData, length: standard.mostShort() + 1}, 1)},
 		"an end with data":             {message(header{kind: kindEnd, length: 1}, 1)},
-		"more than the ring holds":     repeat(long, 5),
+		"more than the ring holds":     repeat(long, 9),
 		"more than there is room for":  repeat(short, int(standard.slots)+1),
 		"data after the end":           {end, short},
 		"two ends":                     {end, end},

@@ -16,8 +16,8 @@ const (
 	requests = 2*(mostOnTheirWay+1) + 4
 )
 
-// sending is what goes to the peer. All counts are totals that wrap. Messages wait in staging, in the slots that they have
-// in the peer's ring. These are free again when the adapter is done with them, and the peer's program has read them.
+// sending is what goes to the peer. All counts are totals that wrap. Messages wait in the slots of staging,
+// until the adapter is done with them, and longer ones in those of the peer's ring, until the peer's program has read them.
 type sending struct {
 	sent, completed, readByPeer uint32 // slots
 	onTheirWay                  int    // messages with data
@@ -40,7 +40,7 @@ func (c *Conn) Write(p []byte) (n int, err error) {
 			continue
 		}
 		c.filling = true
-		copied, _ := c.unlocked(func() (int, error) { return copy(room, p[n:]), nil }) // nobody else uses it, since one Write is in progress
+		copied, _ := c.unlocked(func() (int, error) { return copy(room, p[n:]), nil }) // nobody else uses the room
 		c.filling = false
 		if err = c.mayWrite(); err == nil {
 			c.gathered += uint32(copied)
@@ -60,8 +60,8 @@ func (c *Conn) ReadFrom(r io.Reader) (int64, error) {
 
 // room returns what there is for data in the next message, behind what is there.
 func (c *Conn) room() []byte {
-	at := c.sent % c.slots
-	free := min(c.slots-max(c.sent-c.completed, c.sent-c.readByPeer), c.slots-at, c.slots/4)
+	at := c.sent % c.staged()
+	free := min(c.slots-(c.sent-c.readByPeer), c.staged()-(c.sent-c.completed), c.staged()-at, c.mostOfOne())
 	if free == 0 || c.onTheirWay == mostOnTheirWay {
 		return nil
 	}
@@ -74,10 +74,9 @@ func (c *Conn) sendGathered() {
 		return
 	}
 	h := header{kind: kindData, length: c.gathered}
-	at := c.sent % c.slots * c.slotSize
-	message := c.staging[at:][:headerSize+c.gathered]
+	message := c.staging[c.sent%c.staged()*c.slotSize:][:headerSize+c.gathered]
 	if h.length > c.mostShort() {
-		to, _ := c.peerRing.Slice(int(at), int(h.length)) // the ring has the size: see sizes.with
+		to, _ := c.peerRing.Slice(int(c.sent%c.slots*c.slotSize), int(h.length)) // the ring has the size: see sizes.with
 		c.post(message[headerSize:], udat.Post{Operation: udat.DTORDMAWrite, Remote: to, Cookie: cookieWrite, Flags: udat.CompletionSuppress})
 		message = message[:headerSize]
 	}
@@ -97,9 +96,9 @@ func (c *Conn) send(h header, message []byte, cookie uint64) {
 }
 
 // report tells the peer what the program has read, as soon as that is half of what the peer may send. At most two reports
-// are on their way, since the peer sends no more without them.
+// are on their way, since the peer sends no more without them. When the connection is over, the memory may be another's.
 func (c *Conn) report() {
-	if c.read-c.reported >= c.slots/2 && !c.reporting && c.over.Err() == nil { // its memory may be another's when it is over
+	if c.read-c.reported >= c.slots/2 && !c.reporting && c.over.Err() == nil {
 		c.reporting = true
 		c.send(header{kind: kindData}, c.credit, cookieCredit)
 	}

@@ -17,7 +17,7 @@ const (
 	// Conn.report, and the end.
 	more = 3
 
-	leastSlots, mostSlots = 4, 1024
+	leastSlots, mostSlots = 8, 1024
 	leastSize             = headerSize + 16 // of a slot, and of a receive
 	mostRing              = 1<<30 + mostSlots*headerSize
 )
@@ -47,8 +47,12 @@ func (s sizes) with(peer greeting) sizes {
 
 func (s sizes) window() uint32 { return s.slots * s.slotSize }
 
-// most returns how many bytes of data a message has at most: four messages fill the ring.
-func (s sizes) most() uint32 { return s.slots/4*s.slotSize - headerSize }
+// mostOfOne is how many slots a message takes at most, and staged how many a side has for what it sends.
+func (s sizes) mostOfOne() uint32 { return s.slots / 8 }
+func (s sizes) staged() uint32    { return s.slots / 2 }
+
+// most returns how many bytes of data a message has at most.
+func (s sizes) most() uint32 { return s.mostOfOne()*s.slotSize - headerSize }
 
 func (s sizes) mostShort() uint32 { return s.short - headerSize }
 
