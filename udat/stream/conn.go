@@ -159,13 +159,20 @@ func (c *Conn) free() {
 
 // establish waits until the endpoint is connected, and returns the peer's private data.
 func (c *Conn) establish(ctx context.Context) ([]byte, error) {
+	var err error
 	select {
 	case private := <-c.established:
 		return private, nil
 	case <-c.over.Done():
-		return nil, context.Cause(c.over)
+		err = context.Cause(c.over)
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		err = ctx.Err()
+	}
+	select {
+	case private := <-c.established: // and over since: the peer may have written, closed and gone
+		return private, nil
+	default:
+		return nil, err
 	}
 }
 
@@ -185,8 +192,8 @@ func (c *Conn) open(local, remote Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.local, c.remote = local, remote
-	c.isOpen = true
-	if every := c.adapter.config.KeepAlive; every > 0 {
+	c.isOpen = !c.allArrived
+	if every := c.adapter.config.KeepAlive; every > 0 && c.isOpen {
 		c.checkIn(every)
 	}
 }

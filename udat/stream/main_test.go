@@ -52,6 +52,8 @@ func dial(t testing.TB, a *stream.Adapter, address string) (*stream.Conn, error)
 
 func accept(t testing.TB, l net.Listener) *stream.Conn {
 	t.Helper()
+	bound := time.AfterFunc(udattest.Patience, func() { _ = l.Close() })
+	defer bound.Stop()
 	c, err := l.Accept()
 	want(t, err)
 	return c.(*stream.Conn)

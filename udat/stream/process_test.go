@@ -49,7 +49,7 @@ func startChild(t *testing.T, l net.Listener, environment ...string) *exec.Cmd {
 	t.Helper()
 	child := exec.CommandContext(udattest.Context(t), os.Args[0], "-test.run=^TestChild$")
 	child.Env = append(append(os.Environ(), addressVariable+"="+l.Addr().String(), adapterVariable+"="+path.Base(t.Name())), environment...)
-	child.Stderr = os.Stderr
+	child.Stdout, child.Stderr = os.Stderr, os.Stderr
 	want(t, child.Start())
 	return child
 }
