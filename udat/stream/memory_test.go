@@ -87,13 +87,22 @@ func TestReadAfterEnd(t *testing.T) {
 					for i := range m.buffers {
 						clear(m.buffers[i])
 					}
+					clear(m.ending)
 				}
 				a.mu.Unlock()
 				got, err := io.ReadAll(y)
 				if err != nil || !bytes.Equal(got, sent[:length]) {
 					t.Errorf("%d bytes of %d have arrived, and the error is %v", len(got), length, err)
 				}
+				y.open(y.local, y.remote) // as if it had ended before Accept
 				_ = y.Close()
+				a.mu.Lock()
+				for _, m := range a.idle {
+					if !bytes.Equal(m.ending, make([]byte, headerSize)) {
+						t.Error("Close has used the memory of another")
+					}
+				}
+				a.mu.Unlock()
 			}
 		})
 	}

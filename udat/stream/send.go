@@ -87,8 +87,11 @@ func (c *Conn) sendGathered() {
 	c.send(h, message, cookieMessage+uint64(taken))
 }
 
-// send completes a message, and sends it.
+// send completes a message, and sends it, unless the connection is over: then the memory may be another's.
 func (c *Conn) send(h header, message []byte, cookie uint64) {
+	if c.over.Err() != nil {
+		return
+	}
 	h.read = c.read
 	c.reported = c.read
 	h.put(message)
@@ -96,9 +99,9 @@ func (c *Conn) send(h header, message []byte, cookie uint64) {
 }
 
 // report tells the peer what the program has read, as soon as that is half of what the peer may send. At most two reports
-// are on their way, since the peer sends no more without them. When the connection is over, the memory may be another's.
+// are on their way, since the peer sends no more without them.
 func (c *Conn) report() {
-	if c.read-c.reported >= c.slots/2 && !c.reporting && c.over.Err() == nil {
+	if c.read-c.reported >= c.slots/2 && !c.reporting {
 		c.reporting = true
 		c.send(header{kind: kindData}, c.credit, cookieCredit)
 	}
