@@ -148,7 +148,7 @@ func choose(all []measurement, wanted func(measurement) bool, goals bool, where 
 		case !wanted(m):
 			continue
 		case m.churns && !where.patched():
-			fmt.Fprintf(os.Stderr, "bench: leaving out %s, which ends the server with the libraries of the system: see scripts/dapl/native-library.md, races of the connection manager\n", m.name)
+			fmt.Fprintf(os.Stderr, "bench: leaving out %s, which ends the server with the libraries of the system\n", m.name)
 			continue
 		case !goals:
 			m.goal = 0

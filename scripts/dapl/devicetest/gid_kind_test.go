@@ -49,6 +49,23 @@ func TestGIDsOfLinkLocalAddress(t *testing.T) {
 	})
 }
 
+// A connection has the GID of its own address, not that of the adapter's, or the first of the interface: the peer may have a
+// route to that alone.
+func TestGIDOfConnection(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		i, to := a.netInterface(t), netip.MustParseAddr("fd00:79::5")
+		addAddress(t, i, "fd00:78::5/64", "nodad")
+		addAddress(t, i, to.String()+"/64", "nodad")
+		_, message := a.oddPeer(t, to).request(t)
+		if gid := gidAt(message, otherGIDAt); gid != to {
+			t.Errorf("from %v, the request has the GID %v", to, gid)
+		}
+	})
+}
+
 // Socket CM connects with a peer that has the GID at index 0, as another dapl has it, in both directions.
 func TestPeerWithFirstGID(t *testing.T) {
 	const child = "DEVICETEST_FIRST_GID"

@@ -34,18 +34,22 @@ type oddPeer struct {
 
 func forEachOddPeer(t *testing.T, test func(t *testing.T, a *adapter, p oddPeer)) {
 	t.Helper()
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		qual := uint64(udattest.ConnQual())
-		listener, err := net.ListenTCP("tcp", a.tcpAddress(qual))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { listener.Close() })
-		listener.SetDeadline(time.Now().Add(udattest.Patience))
-		p := oddPeer{listener, a.newEndpoint(t)}
-		success(t, "EPConnect", cgo.EPConnect(p.e.EPHandle, a.address, qual, cgo.TimeoutInfinite, []byte(question), cgo.QOSBestEffort, cgo.ConnectDefault))
-		test(t, a, p)
-	})
+	forEachSocketCM(t, func(t *testing.T, a *adapter) { test(t, a, a.oddPeer(t, a.address.Addr())) })
+}
+
+// oddPeer returns one at an address, to which an endpoint of the adapter connects.
+func (a *adapter) oddPeer(t *testing.T, at netip.Addr) oddPeer {
+	t.Helper()
+	qual, address := uint64(udattest.ConnQual()), cgo.NewSockAddr(at)
+	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, uint16(firstPort+qual))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	listener.SetDeadline(time.Now().Add(udattest.Patience))
+	p := oddPeer{listener, a.newEndpoint(t)}
+	success(t, "EPConnect", cgo.EPConnect(p.e.EPHandle, &address, qual, cgo.TimeoutInfinite, []byte(question), cgo.QOSBestEffort, cgo.ConnectDefault))
+	return p
 }
 
 // request takes a connection of the endpoint, and returns what comes over it.
