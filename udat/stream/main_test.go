@@ -52,6 +52,7 @@ func dial(t testing.TB, a *stream.Adapter, address string) (*stream.Conn, error)
 
 func accept(t testing.TB, l net.Listener) *stream.Conn {
 	t.Helper()
+	defer time.AfterFunc(udattest.Patience, func() { _ = l.Close() }).Stop()
 	c, err := l.Accept()
 	want(t, err)
 	return c.(*stream.Conn)
