@@ -77,11 +77,13 @@ func TestReadAfterEnd(t *testing.T) {
 				if err := x.Close(); err != nil {
 					t.Fatal(err)
 				}
-				await(t, "the memory was not given back", func() bool {
-					y.mu.Lock()
-					defer y.mu.Unlock()
-					return y.users == 0
-				})
+				for _, c := range []*Conn{x, y} {
+					await(t, "the memory was not given back", func() bool {
+						c.mu.Lock()
+						defer c.mu.Unlock()
+						return c.users == 0
+					})
+				}
 				a.mu.Lock()
 				for _, m := range a.idle {
 					for i := range m.buffers {
