@@ -38,7 +38,7 @@ var (
 // RankError says that another rank has failed. It ends all operations of this rank, also those with other ranks: a
 // parallel program cannot continue without one of its ranks.
 type RankError struct {
-	Rank int // in the world
+	Rank int // in the world; of a rank that heard of the failure, if the connection to that was just being made
 	// Err is ErrDied, or what was wrong with the connection.
 	Err error
 }
