@@ -106,6 +106,7 @@ const (
 var inShards = map[string]int{
 	module + "udat":                   4,
 	module + "udat/conformance":       2,
+	module + "udat/stream":            2,
 	module + "scripts/vm/testbed":     2,
 	module + "examples/interop/dtest": 3,
 	module + "examples/mpi/mpi":       4,
