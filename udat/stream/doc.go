@@ -18,7 +18,7 @@
 // A connection's side has, with the default sizes, 32 messages of up to 64 KiB in a
 // window of 512 KiB, and registers 840 KiB: the window that the peer writes, half as much
 // to write from, and 35 receives of 2 KiB. Config changes that, and the smaller of
-// both sides' sizes count. The adapter keeps the memory of up to 16 connections that are
+// both sides' sizes count. The adapter keeps the memory of up to 8 connections that are
 // over for the next ones. A connection has an endpoint, an event dispatcher, a protection
 // zone, two memory regions and one goroutine, until it is over; what has arrived can be
 // read after that.

@@ -3,6 +3,7 @@ package stream_test
 import (
 	"bytes"
 	"net"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-func TestMain(m *testing.M) { udattest.Main(m) }
+func TestMain(m *testing.M) {
+	debug.SetGCPercent(10) // with the race detector, a process in User-Mode Linux has few pages
+	udattest.Main(m)
+}
 
 func want(t testing.TB, err error) {
 	t.Helper()
@@ -26,8 +30,12 @@ func forEachAdapter(t *testing.T, test func(t *testing.T, a *stream.Adapter)) {
 	}
 }
 
+// open opens an adapter, until the test ends. Without settings it is patient, since machines may get no processor for seconds.
 func open(t testing.TB, name string, config *stream.Config) *stream.Adapter {
 	t.Helper()
+	if config == nil {
+		config = &stream.Config{Window: 192 << 10, Linger: udattest.Patience, SilenceTimeout: udattest.Patience}
+	}
 	a, err := stream.Open(name, config)
 	want(t, err)
 	t.Cleanup(func() { want(t, a.Close()) })

@@ -8,7 +8,7 @@ import (
 )
 
 // mostIdle is for how many connections an adapter keeps the memory of ones that are over.
-const mostIdle = 16
+const mostIdle = 8
 
 // memory is what a connection has registered. It has a protection zone of its own, so that nobody but the peer of the
 // connection reaches the ring, by whatever it knows from earlier ones.

@@ -230,7 +230,7 @@ func TestListenerCloseBesideSilent(t *testing.T) {
 // openListener opens an adapter with a listener, until the test ends.
 func openListener(t *testing.T, name string) (*Adapter, *Listener) {
 	t.Helper()
-	a, err := Open(name, nil)
+	a, err := Open(name, &Config{Linger: udattest.Patience, SilenceTimeout: udattest.Patience}) // machines may be starved
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,9 +30,7 @@ func TestChild(t *testing.T) {
 	if address == "" {
 		return
 	}
-	a, err := stream.Open(os.Getenv(adapterVariable), nil)
-	want(t, err)
-	c, err := dial(t, a, address)
+	c, err := dial(t, open(t, os.Getenv(adapterVariable), nil), address)
 	want(t, err)
 	if os.Getenv(exitsVariable) != "" {
 		_, err = c.Write(sentByChild)
