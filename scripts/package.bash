@@ -8,8 +8,8 @@ chmod 755 -- "$staging"
 # shellcheck disable=SC2154 # scripts/native sets work
 trap 'rm -rf -- "$staging" "${work-}"' EXIT
 package_summary="uDAPL (libdat2 and its providers) with the patches of goudat"
-# A later version has more patches; the checksum says which.
-package_release="$(find "${checkout:?}/scripts/dapl/patches" -name '*.patch' | wc -l)+$(native_recipe)"
+# The date of the latest patch, so that a version only grows; the checksum says which source it is.
+package_release="$(sed -n 's/^Date: //p' "${checkout:?}"/scripts/dapl/patches/*.patch | date -u -f - +%Y%m%d%H%M | sort -n | tail -n 1)+$(native_recipe)"
 
 # package_tree FOLDER LIBRARIES: puts the files of the package into a folder. There is no dat.conf: a Go program needs none,
 # and one that is there stays.

@@ -73,7 +73,7 @@ func (n *node) open() (err error) {
 func transportMTU(provider udat.ProviderAttr) (int, error) {
 	mtu, err := strconv.Atoi(provider.ProviderSpecificAttr["DAT_IB_TRANSPORT_MTU"])
 	if err != nil {
-		err = fmt.Errorf("the provider does not say what its MTU is: give -b: %w", err)
+		err = fmt.Errorf("the provider does not report its MTU, set the size with -b: %w", err)
 	}
 	return mtu, err
 }

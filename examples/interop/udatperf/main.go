@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// settings are the orders that a user can give.
+// settings are what the flags set.
 type settings struct {
 	operations []string
 	how        string
