@@ -116,7 +116,7 @@ const cnoWaitOp = "dat_cno_wait"
 
 // Wait reports an EVD once each time it becomes non-empty, in order: drain the EVD with Poll before
 // the next Wait. Wait blocks until there is one or ctx ends; then the error matches the context's
-// error and its cause. An EVD that is already there is returned even if ctx has ended.
+// error and its cause. An EVD that is there by then is returned even if ctx has ended.
 //
 // An EVD with events also counts when it is attached or enabled, and when the last goroutine in
 // EVD.Wait leaves events. Events that go to a goroutine in EVD.Wait, or come while the EVD is

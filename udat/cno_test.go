@@ -44,6 +44,24 @@ func wantSilent(t *testing.T, cno *udat.CNO) {
 	}
 }
 
+// A wait whose context ends after the event has come returns it.
+func TestCNOEventBeforeEndOfContext(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 8, udat.EVDSoftware)
+		cno := createCNO(t, ia, nil, evd)
+		for range 50 {
+			ctx, cancel := context.WithCancel(udattest.Context(t))
+			ended := make(chan error, 1)
+			go func() { ended <- second(cno.Wait(ctx)) }()
+			runtime.Gosched() // it may wait already or not
+			post(t, evd, 1)
+			cancel()
+			want(t, receive(t, ended))
+			udattest.Wait(t, evd)
+		}
+	})
+}
+
 // Events of each stream come through one CNO, whether they are there when the
 // EVD is attached or come later.
 func TestCNOStreams(t *testing.T) {

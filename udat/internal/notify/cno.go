@@ -94,35 +94,30 @@ func (c *CNO[E]) callAgent(stop chan struct{}) {
 	}
 }
 
-// Wait returns an EVD that has triggered the CNO. It returns TimeoutExpired when stop is closed,
-// and InvalidHandle when the CNO is freed.
+// Wait returns an EVD that has triggered the CNO. It returns TimeoutExpired when stop is closed and
+// there is none, and InvalidHandle when the CNO is freed.
 func (c *CNO[E]) Wait(stop <-chan struct{}) (*E, cgo.Return) { return c.wait(stop, c.take) }
 
-// wait has the lock of the CNO when it calls take.
+// wait has the lock of the CNO when it calls take, at last after stop: the EVD for which the waiter
+// was woken must not be lost to others.
 func (c *CNO[E]) wait(stop <-chan struct{}, take func(*waiter) (*E, cgo.Return)) (*E, cgo.Return) {
 	w := newWaiter(1)
 	defer w.release()
-	for {
+	for stopped := false; ; {
 		c.mu.Lock()
+		c.parked.remove(w)
 		evd, r := take(w)
+		if stopped && c.parked.remove(w) {
+			r = cgo.TimeoutExpired.Return()
+		}
 		c.mu.Unlock()
 		if r.Type() != cgo.QueueEmpty {
 			return evd, r
 		}
-		stopped := false
 		select {
 		case <-w.wake:
 		case <-stop:
 			stopped = true
-		}
-		c.mu.Lock()
-		woken := !c.parked.remove(w)
-		c.mu.Unlock()
-		if stopped {
-			if woken {
-				c.wake()
-			}
-			return nil, cgo.TimeoutExpired.Return()
 		}
 	}
 }
