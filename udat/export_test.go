@@ -68,6 +68,12 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 	return func() int { return int(n.Load()) }, func() { giveBack = unmapMemory }
 }
 
+// HoldPost stands for a request that is in the library until returned is called.
+func HoldPost(ep *EP) (returned func()) {
+	ep.request.mu.Lock()
+	return ep.request.mu.Unlock
+}
+
 // Entered returns the error of a call on an object.
 func Entered(o Object) error { return o.object().unusableOr("a call", NoSubtype, nil) }
 

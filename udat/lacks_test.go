@@ -2,9 +2,6 @@ package udat_test
 
 import (
 	"errors"
-	"os"
-	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -74,26 +71,4 @@ func takesSegments(t testing.TB, ia *udat.IA, n int) bool {
 		return false
 	}
 	return true
-}
-
-var inlineOfShape = regexp.MustCompile(`max_inline=(\d+)`)
-
-// sendsInline reports whether the adapter copies so many bytes in a post, and so needs the memory
-// no more. No attribute says so: it supposes that all do but soft-iWARP, and devices whose limit
-// udat/shapes has.
-func sendsInline(t *testing.T, ia *udat.IA, length int) bool {
-	t.Helper()
-	most := length
-	if shape, err := os.ReadFile(os.Getenv("UDAT_TEST_SHAPE")); err == nil {
-		if limit := inlineOfShape.FindSubmatch(shape); limit != nil {
-			most = must(strconv.Atoi(string(limit[1])))
-		}
-	}
-	if udattest.IWARP(t, ia) {
-		most = 0
-	}
-	if most < length {
-		t.Logf("not tested: the device copies at most %d bytes in a post, and reads the memory later", most)
-	}
-	return most >= length
 }

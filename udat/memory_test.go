@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/goudat/goudat/udat"
@@ -390,44 +391,32 @@ func TestFreeGivesBackWhilePosting(t *testing.T) {
 	})
 }
 
-// Memory that is freed while another goroutine posts from it stays where it is until the library,
-// which copies short messages, has returned.
+// Memory that is freed while a post is in the library, which copies short messages, stays where it
+// is until that has returned.
 func TestFreeMemoryWhilePosting(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		const length = 64 // the adapters take as much inline
-		if !sendsInline(t, ia, length) {
-			return
+		unmapped, restore := udat.CountUnmapped()
+		defer restore()
+		active, _ := udattest.Pair(t, ia, nil)
+		region := must(udat.AllocMemory(active.PZ, 1<<20, udat.MemPrivLocalRead)) // more than is kept
+		segment := one(must(region.Segment(0, 8)))
+		returned := udat.HoldPost(active.EP)
+		freed := make(chan error, 1)
+		go func() { freed <- region.Free() }()
+		select {
+		case err := <-freed:
+			t.Error("Free returns beside the post")
+			freed <- err
+		case <-time.After(50 * time.Millisecond): // a Free that does not wait takes some µs
 		}
-		active, passive := udattest.Pair(t, ia, nil)
-		remote := must(passive.Memory.RMRTriplet(0, length))
-		for i := range 2000 {
-			region := must(udat.AllocMemory(active.PZ, length, udat.MemPrivLocalRead))
-			expected := bytes.Repeat([]byte{byte(1 + i%255)}, length)
-			copy(region.Bytes(), expected)
-			segment := one(must(region.Segment(0, length)))
-			begun, freed := make(chan struct{}), make(chan error, 1)
-			go func() {
-				<-begun
-				freed <- region.Free()
-			}()
-			want(t, active.PostRDMAWrite(segment, 1, remote, 0))
-			close(begun)
-			posted := 1
-			for ; posted < 12; posted++ {
-				if err := active.PostRDMAWrite(segment, 1, remote, 0); err != nil {
-					want(t, err, udat.ErrClosed)
-					break
-				}
-			}
-			want(t, <-freed)
-			for range posted {
-				wantCompletion(t, active.Request, 1, udat.DTOSuccess)
-			}
-			want(t, active.PostRDMARead(one(active.Segment(t, 0, length)), 2, remote, 0)) // after the writes
-			wantCompletion(t, active.Request, 2, udat.DTOSuccess)
-			if read := active.Memory.Bytes()[:length]; !bytes.Equal(read, expected) {
-				t.Fatalf("%d writes beside the free of their memory have left %v, want %v", posted, read, expected)
-			}
+		if n := unmapped(); n != 0 {
+			t.Error("the memory has gone beside the post")
 		}
+		returned()
+		want(t, receive(t, freed))
+		if n := unmapped(); n != 1 {
+			t.Errorf("the memory of %d regions has gone back after the post, want 1", n)
+		}
+		want(t, active.PostSend(segment, 1, 0), udat.ErrClosed)
 	})
 }
