@@ -12,24 +12,16 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// childVariable makes the processes that a test starts behave as dapltest.
-const childVariable = "DAPLTEST_TEST_CHILD"
+func TestMain(m *testing.M) { pairing.Main(m, main) }
 
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		main()
-		return
-	}
-	udattest.Main(m)
-}
-
-// clients run one after the other with the same server. The last one ends it.
+// clients run one after the other with the same server. The last one ends it. The C program says no Stats of fewer iterations,
+// which take less than a millisecond.
 var clients = []struct{ name, flags, says string }{
-	{"send and receive", "-T T -i 20 client SR 4096 2 server SR 4096 2", "----- Stats ---- : 1 threads, 1 EPs"},
-	{"all operations on many endpoints", "-T T -i 3 -t 2 -w 3 -V client RW 4096 1 server RW 2048 4 client SR 1024 4 server SR 4096 2 " +
+	{"send and receive", "-T T -i 50 client SR 4096 2 server SR 4096 2", "----- Stats ---- : 1 threads, 1 EPs"},
+	{"all operations on many endpoints", "-T T -i 50 -t 2 -w 3 -V client RW 4096 1 server RW 2048 4 client SR 1024 4 server SR 4096 2 " +
 		"client SR 1024 3 -f server SR 2048 1 -f server RR 256 2 client RR 5000", "----- Stats ---- : 2 threads, 3 EPs"},
-	{"polling", "-T T -i 2 -V -P client SR 8 -f server SR 8 -f client RW 100", "----- Stats ---- : 1 threads, 1 EPs"},
-	{"reserved service points", "-T T -i 3 -w 2 -r server SR client SR", "----- Stats ---- : 1 threads, 2 EPs"},
+	{"polling", "-T T -i 50 -V -P client SR 8 -f server SR 8 -f client RW 100", "----- Stats ---- : 1 threads, 1 EPs"},
+	{"reserved service points", "-T T -i 50 -w 2 -r server SR client SR", "----- Stats ---- : 1 threads, 2 EPs"},
 	{"timed writes", "-T P -i 40 -p 8 RW 4096 2", "raw: RW, 40, 4096, 2, 8,"},
 	{"timed reads, polling", "-T P -i 40 -m p RR 1000", "raw: RR, 40, 1000, 1, 40,"},
 	{"quit", "-T Q", "Quit_Cmd.server_name: "},
@@ -58,7 +50,7 @@ func TestCClientWithGoServer(t *testing.T) {
 const serverReady = "Dapltest: Service Point Ready"
 
 func ownProgram(t *testing.T) *pairing.Program {
-	return pairing.Own(t, childVariable, serverReady, "")
+	return pairing.Own(t, serverReady, "")
 }
 
 func nativeProgram(t *testing.T) *pairing.Program {
@@ -127,15 +119,6 @@ func checkEnd(t *testing.T, process *pairing.Process, says string) {
 	}
 }
 
-// fails waits until a process ends, which must fail.
-func fails(t *testing.T, ctx context.Context, process *pairing.Process, says string) {
-	t.Helper()
-	err := process.Wait()
-	if err == nil || ctx.Err() != nil || !strings.Contains(process.Text(), says) {
-		t.Errorf("it ended with %v, want %q in\n%s", err, says, process.Text())
-	}
-}
-
 // The C program leaves gaps between segments whose size is no multiple of 256 bytes, in the middle of what its peer
 // reads. So the data is wrong, and this program reports it.
 func TestWrongDataIsFound(t *testing.T) {
@@ -152,7 +135,7 @@ func TestWrongDataIsFound(t *testing.T) {
 	if overIWARP(t, provider) {
 		says = "there are 2 segments, an RDMA read of siw0 takes at most 1"
 	}
-	fails(t, ctx, c, says)
+	c.Fails(t, ctx, says)
 	s.Signal(os.Kill)
 	s.Wait()
 }
@@ -173,7 +156,7 @@ func TestClientDies(t *testing.T) {
 			c.Wait()
 			checkEnd(t, startClient(t, ctx, self, provider, withReads(t, provider, "-T T -i 3 -V client RR 100 2 server RW 50 3")), "Stats")
 			checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
-			fails(t, ctx, s, "1 tests or clients failed")
+			s.Fails(t, ctx, "1 tests or clients failed")
 		})
 	}
 }
@@ -195,7 +178,7 @@ func TestServerDies(t *testing.T) {
 				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
 			}
 			end(s, c)
-			fails(t, ctx, c, what)
+			c.Fails(t, ctx, what)
 			s.Wait()
 		})
 	}

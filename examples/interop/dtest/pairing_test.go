@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,16 +10,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// childVariable makes the processes that a test starts behave as dtest.
-const childVariable = "DTEST_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		main()
-		return
-	}
-	udattest.Main(m)
-}
+func TestMain(m *testing.M) { pairing.Main(m, main) }
 
 // transfers are sets of flags that both sides get. The sizes are small, as each
 // side of the C program locks over 200 times the size in memory.
@@ -69,22 +59,27 @@ func TestCClientWithGoServer(t *testing.T) {
 const passed = "DAPL Test Complete. PASSED"
 
 func ownProgram(t *testing.T) *pairing.Program {
-	return pairing.Own(t, childVariable, "waiting for a client at port", passed)
+	return pairing.Own(t, "waiting for a client at port", passed)
 }
 
 func nativeProgram(t *testing.T) *pairing.Program {
 	return pairing.Native(t, "dtest", "Server is waiting for client connection", passed)
 }
 
+func sides(t *testing.T, server, client *pairing.Program, provider, line string) (s, c pairing.Side) {
+	flags := append([]string{"-P", provider}, strings.Fields(line)...)
+	return pairing.Side{Program: server, Flags: flags},
+		pairing.Side{Program: client, Flags: append([]string{"-h", pairing.Address(t, provider)}, flags...)}
+}
+
 func pairEach(t *testing.T, server, client *pairing.Program) {
 	for _, provider := range udattest.Names(t) {
 		for _, transfer := range transfers {
 			t.Run(provider+"/"+transfer.name, func(t *testing.T) {
-				flags := append([]string{"-P", provider}, strings.Fields(transfer.flags)...)
-				s, c := pairing.Run(t, pairing.Side{Program: server, Flags: flags},
-					pairing.Side{Program: client, Flags: append([]string{"-h", pairing.Address(t, provider)}, flags...)})
+				s, c := sides(t, server, client, provider, transfer.flags)
+				serverText, clientText := pairing.Run(t, s, c)
 				if strings.Contains(transfer.flags, "-t") && !t.Failed() {
-					compareTables(t, tableOf(s), tableOf(c))
+					compareTables(t, tableOf(serverText), tableOf(clientText))
 				}
 			})
 		}
@@ -116,18 +111,13 @@ func compareTables(t *testing.T, server, client []string) {
 // The client reports the error when the server transfers something else.
 func TestSizesDiffer(t *testing.T) {
 	self := ownProgram(t)
-	provider := udattest.Names(t)[0]
 	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 	defer cancel()
-	s := self.Start(t, ctx, []string{"-P", provider, "-b", "4096"})
-	if !s.Await(self.Listens) {
-		t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
-	}
-	c := self.Start(t, ctx, []string{"-h", pairing.Address(t, provider), "-b", "8192"})
+	server, client := sides(t, self, self, udattest.Names(t)[0], "-b 4096")
+	client.Flags = append(client.Flags, "-b", "8192")
+	s, c := pairing.Start(t, ctx, server, client)
 	for _, side := range []*pairing.Process{c, s} {
-		if err := side.Wait(); err == nil || ctx.Err() != nil || !strings.Contains(side.Text(), "give both the same -b") {
-			t.Errorf("got %v and\n%s", err, side.Text())
-		}
+		side.Fails(t, ctx, "give both the same -b")
 	}
 }
 
@@ -137,22 +127,8 @@ func TestPeerDies(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		for _, flags := range []string{"-b4096 -B1000000", "-b4096 -B1000000 -p", "-b4096 -W -B1000000"} {
 			t.Run(provider+"/"+flags, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-				defer cancel()
-				args := append([]string{"-P", provider}, strings.Fields(flags)...)
-				s := self.Start(t, ctx, args)
-				if !s.Await(self.Listens) {
-					t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
-				}
-				c := self.Start(t, ctx, append([]string{"-h", pairing.Address(t, provider)}, args...))
-				if !s.Await("RDMA writes") {
-					t.Errorf("the server does not begin: %v\n%s", s.Wait(), s.Text())
-				}
-				c.Signal(os.Kill)
-				c.Wait()
-				if err := s.Wait(); err == nil || ctx.Err() != nil || !strings.Contains(s.Text(), "DAPL Test Complete. FAILED") {
-					t.Errorf("got %v and\n%s", err, s.Text())
-				}
+				server, client := sides(t, self, self, provider, flags)
+				pairing.PeerDies(t, server, client, "RDMA writes", "DAPL Test Complete. FAILED")
 			})
 		}
 	}
@@ -160,17 +136,7 @@ func TestPeerDies(t *testing.T) {
 
 // A server that is interrupted while it waits ends cleanly.
 func TestInterrupt(t *testing.T) {
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
-		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-		defer cancel()
-		s := self.Start(t, ctx, []string{"-P", provider, "-b", "4096"})
-		if !s.Await(self.Listens) {
-			t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
-		}
-		s.Signal(os.Interrupt)
-		if err := s.Wait(); err == nil || ctx.Err() != nil || !strings.Contains(s.Text(), "dtest: interrupted\n") {
-			t.Errorf("got %v and\n%s", err, s.Text())
-		}
+		pairing.Interrupt(t, pairing.Side{Program: ownProgram(t), Flags: []string{"-P", provider, "-b", "4096"}}, "dtest: interrupted\n")
 	}
 }

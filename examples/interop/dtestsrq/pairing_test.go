@@ -10,16 +10,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// childVariable makes the processes that a test starts behave as dtestsrq.
-const childVariable = "DTESTSRQ_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		main()
-		return
-	}
-	udattest.Main(m)
-}
+func TestMain(m *testing.M) { pairing.Main(m, main) }
 
 // Programs with the same qualifier cannot run at the same time.
 func TestGoWithGo(t *testing.T) {
@@ -67,8 +58,10 @@ func TestCClientWithGoServer(t *testing.T) {
 	}
 }
 
+const failed = "Test Complete. FAILED"
+
 func ownProgram(t *testing.T) *pairing.Program {
-	return pairing.Own(t, childVariable, "waiting for a client at port", "SRQ Test Complete. PASSED")
+	return pairing.Own(t, "waiting for a client at port", "SRQ Test Complete. PASSED")
 }
 
 func nativeProgram(t *testing.T) *pairing.Program {
@@ -171,7 +164,7 @@ func TestFlagsDiffer(t *testing.T) {
 			server, client := sides(t, self, self, provider, flags.server, flags.client)
 			s, c := pairing.Start(t, ctx, server, client)
 			c.Wait()
-			fails(t, ctx, s, flags.says)
+			s.Fails(t, ctx, flags.says, failed)
 		})
 	}
 }
@@ -182,16 +175,8 @@ func TestPeerDies(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		for _, line := range []string{"-c 2 -t 1000000000", "-c 2 -t 1000000000 -S 0"} {
 			t.Run(provider+"/"+line, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-				defer cancel()
 				server, client := sides(t, self, self, provider, line, line)
-				s, c := pairing.Start(t, ctx, server, client)
-				if !s.Await(" of 1000000000 bursts") {
-					t.Errorf("the server does not begin: %v\n%s", s.Wait(), s.Text())
-				}
-				c.Signal(os.Kill)
-				c.Wait()
-				fails(t, ctx, s, "DAT_CONNECTION_EVENT_")
+				pairing.PeerDies(t, server, client, " of 1000000000 bursts", "DAT_CONNECTION_EVENT_", failed)
 			})
 		}
 	}
@@ -211,17 +196,8 @@ func TestInterrupt(t *testing.T) {
 				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
 			}
 			c.Signal(os.Interrupt)
-			fails(t, ctx, c, "dtestsrq: interrupted\n")
-			fails(t, ctx, s, "a connection ended")
+			c.Fails(t, ctx, "dtestsrq: interrupted\n", failed)
+			s.Fails(t, ctx, "a connection ended", failed)
 		})
-	}
-}
-
-// fails waits for the end of a side that must fail and say so.
-func fails(t *testing.T, ctx context.Context, side *pairing.Process, reason string) {
-	t.Helper()
-	err := side.Wait()
-	if err == nil || ctx.Err() != nil || !strings.Contains(side.Text(), reason) || !strings.Contains(side.Text(), "Test Complete. FAILED") {
-		t.Errorf("got %v, want %q in\n%s", err, reason, side.Text())
 	}
 }

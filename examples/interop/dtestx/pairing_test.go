@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,16 +11,7 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// childVariable makes the processes that a test starts behave as dtestx.
-const childVariable = "DTESTX_TEST_CHILD"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		main()
-		return
-	}
-	udattest.Main(m)
-}
+func TestMain(m *testing.M) { pairing.Main(m, main) }
 
 // Programs with the same port and qualifier cannot run at the same time.
 func TestGoWithGo(t *testing.T) {
@@ -44,8 +34,10 @@ func TestCClientWithGoServer(t *testing.T) {
 
 const passed = "IB extension test - immed/atomic test PASSED"
 
+const failed = "test FAILED"
+
 func ownProgram(t *testing.T) *pairing.Program {
-	return pairing.Own(t, childVariable, "waiting for a client at port", passed)
+	return pairing.Own(t, "waiting for a client at port", passed)
 }
 
 func nativeProgram(t *testing.T) *pairing.Program {
@@ -61,7 +53,7 @@ func extended(t *testing.T) bool {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 		defer cancel()
-		fails(t, ctx, ownProgram(t).Start(t, ctx, []string{"-P", provider}), "the provider does not have the InfiniBand extensions")
+		ownProgram(t).Start(t, ctx, []string{"-P", provider}).Fails(t, ctx, "the provider does not have the InfiniBand extensions", failed)
 	}
 	return false
 }
@@ -131,7 +123,7 @@ func TestSizesDiffer(t *testing.T) {
 	client.Flags = append(client.Flags, "-b", "1001")
 	s, c := pairing.Start(t, ctx, server, client)
 	for _, side := range []*pairing.Process{c, s} {
-		fails(t, ctx, side, "give both the same -b")
+		side.Fails(t, ctx, "give both the same -b", failed)
 	}
 }
 
@@ -144,20 +136,11 @@ func TestPeerDies(t *testing.T) {
 	if native == nil {
 		return
 	}
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
-			server, client := sides(t, self, native, provider, "")
-			s, c := pairing.Start(t, ctx, server, client)
-			// Now the server waits for the client, which sleeps for a second.
-			if !s.Await("the compare found") {
-				t.Errorf("the server does not reach this step: %v\n%s", s.Wait(), s.Text())
-			}
-			c.Signal(os.Kill)
-			c.Wait()
-			fails(t, ctx, s, "dtestx: ")
+			server, client := sides(t, ownProgram(t), native, provider, "")
+			// The server waits for the client, which sleeps for a second.
+			pairing.PeerDies(t, server, client, "the compare found", "dtestx: ", failed)
 		})
 	}
 }
@@ -167,25 +150,8 @@ func TestInterrupt(t *testing.T) {
 	if !extended(t) {
 		return
 	}
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
-		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-		defer cancel()
-		s := self.Start(t, ctx, []string{"-P", provider})
-		if !s.Await(self.Listens) {
-			t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
-		}
-		s.Signal(os.Interrupt)
-		fails(t, ctx, s, "dtestx: interrupted\n")
-	}
-}
-
-// fails waits for the end of a side that must fail and say so.
-func fails(t *testing.T, ctx context.Context, side *pairing.Process, reason string) {
-	t.Helper()
-	err := side.Wait()
-	if err == nil || ctx.Err() != nil || !strings.Contains(side.Text(), reason) || !strings.Contains(side.Text(), "test FAILED") {
-		t.Errorf("got %v, want %q in\n%s", err, reason, side.Text())
+		pairing.Interrupt(t, pairing.Side{Program: ownProgram(t), Flags: []string{"-P", provider}}, "dtestx: interrupted\n", failed)
 	}
 }
 
@@ -232,6 +198,6 @@ func TestServerListensLate(t *testing.T) {
 		if err := event.CR().Reject(nil); err != nil {
 			t.Error(err)
 		}
-		fails(t, ctx, c, "PEER_REJECTED")
+		c.Fails(t, ctx, "PEER_REJECTED", failed)
 	})
 }

@@ -27,18 +27,32 @@ type Program struct {
 	Passes  string   // the output at the end of a successful run
 }
 
-// Own returns the test binary as a program. The variable makes it run the program instead of tests. With PAIRING_ROOT, it is
-// the file "program" of that folder, which sees no other files than those in the folder.
-func Own(t testing.TB, variable, listens, passes string) *Program {
-	t.Helper()
-	if root := os.Getenv("PAIRING_ROOT"); root != "" {
-		return &Program{Path: "chroot", Args: []string{root, "/program"}, Env: []string{variable + "=1"}, Listens: listens, Passes: passes}
+// childVariable makes the test binary run the program instead of tests.
+const childVariable = "PAIRING_CHILD"
+
+// Main is TestMain of a program.
+func Main(m *testing.M, program func()) {
+	if os.Getenv(childVariable) != "" {
+		program()
+		return
 	}
-	path, err := os.Executable()
-	if err != nil {
+	udattest.Main(m)
+}
+
+// Own returns the test binary as a program. With PAIRING_ROOT, it is the file "program" of that folder, which sees no other
+// files than those in the folder.
+func Own(t testing.TB, listens, passes string) *Program {
+	t.Helper()
+	p := &Program{Env: []string{childVariable + "=1"}, Listens: listens, Passes: passes}
+	if root := os.Getenv("PAIRING_ROOT"); root != "" {
+		p.Path, p.Args = "chroot", []string{root, "/program"}
+		return p
+	}
+	var err error
+	if p.Path, err = os.Executable(); err != nil {
 		t.Fatal(err)
 	}
-	return &Program{Path: path, Env: []string{variable + "=1"}, Listens: listens, Passes: passes}
+	return p
 }
 
 // Native finds a C program: in the build of scripts/native if the tests run on that, else in the system. It returns nil
@@ -104,6 +118,34 @@ func Run(t testing.TB, server, client Side) (serverText, clientText string) {
 		}
 	}
 	return serverText, clientText
+}
+
+// PeerDies starts both sides, kills the client when the server runs, as its output says, and checks that the server then
+// fails and says so.
+func PeerDies(t testing.TB, server, client Side, runs string, reasons ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Bound)
+	defer cancel()
+	s, c := Start(t, ctx, server, client)
+	if !s.Await(runs) {
+		t.Errorf("the server does not begin: %v\n%s", s.Wait(), s.Text())
+	}
+	c.Signal(os.Kill)
+	c.Wait()
+	s.Fails(t, ctx, reasons...)
+}
+
+// Interrupt starts a server, interrupts it while it waits for a client, and checks that it says so.
+func Interrupt(t testing.TB, server Side, reasons ...string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Bound)
+	defer cancel()
+	s := server.Start(t, ctx, server.Flags)
+	if !s.Await(server.Listens) {
+		t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
+	}
+	s.Signal(os.Interrupt)
+	s.Fails(t, ctx, reasons...)
 }
 
 // Address returns an adapter's address, for clients.

@@ -77,6 +77,17 @@ func (s *Process) Wait() error {
 	return s.cmd.Wait()
 }
 
+// Fails waits for the end of a process that must fail by itself and say why.
+func (s *Process) Fails(t testing.TB, ctx context.Context, reasons ...string) {
+	t.Helper()
+	err := s.Wait()
+	for _, reason := range reasons {
+		if err == nil || ctx.Err() != nil || !strings.Contains(s.Text(), reason) {
+			t.Errorf("it ended with %v, want %q in\n%s", err, reason, s.Text())
+		}
+	}
+}
+
 // Text returns the process's output so far.
 func (s *Process) Text() string {
 	s.mu.Lock()
