@@ -47,23 +47,23 @@ type run struct {
 var (
 	hostPackages = packagePattern(`cgo$|scripts(/(apistatus|constants|dapl|porting/.*|sidebyside|testrun|withoutcgo))?$|scripts/vm(/|$)|udat/internal/(life|logging|notify|shadow)$|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
 	// The same program runs in all machines. Two of them are killed.
-	machinesPackages = packagePattern(`udat/reliability$`)
+	machinesPackages = packagePattern(`scripts/trials/reliability$`)
 	// These mostly boot machines and break them.
 	testBedPackages = packagePattern(`scripts(/vm/testbed)?$`)
-	soakPackages    = packagePattern(`udat/soak$`)
+	soakPackages    = packagePattern(`scripts/trials/soak$`)
 	// These start processes, in which nothing is watched.
-	failuresPackages = packagePattern(`udat/failures$`)
-	// What runs under the shapes of other adapters: see udat/shapes.
-	shapesPackages = packagePattern(`(udat|udat/conformance|examples/(hello|pingpong|udatinfo)|examples/interop/dtestx?)$`)
-	iwarpPackages  = packagePattern(`(udat|udat/conformance|udat/failures|udat/shapes|udat/stream|scripts/(dapl/devicetest|streamtest))$`)
+	failuresPackages = packagePattern(`scripts/dapl/devicetest/failures$`)
+	// What runs under the shapes of other adapters: see scripts/trials/shapes.
+	shapesPackages = packagePattern(`(udat|scripts/trials/conformance|examples/(hello|pingpong|udatinfo)|examples/interop/dtestx?)$`)
+	iwarpPackages  = packagePattern(`(udat|udat/stream|scripts/(dapl/devicetest(/failures)?|streamtest|trials/(conformance|shapes)))$`)
 	ipv6Packages   = packagePattern(`(udat|udat/stream|scripts/dapl/devicetest|examples/interop/(dtest|dapltest))$`)
-	racePackages   = packagePattern(`(udat(/|$)|scripts/streamtest$)`)
+	racePackages   = packagePattern(`(udat(/|$)|scripts/(streamtest|trials/.*)$)`)
 	// In these, one goroutine makes one call after the other.
-	sequentialPackages = packagePattern(`udat/conformance$`)
+	sequentialPackages = packagePattern(`scripts/trials/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
 	dtestPackage       = packagePattern(`examples/interop/dtest$`)
 	mpiPackage         = packagePattern(`examples/mpi/mpi$`)
-	streamPackage      = packagePattern(`udat/stream$`)
+	streamPackage      = packagePattern(`scripts/streamtest$`)
 )
 
 const (
@@ -104,12 +104,12 @@ const module = "github.com/goudat/goudat/"
 
 // inShards are the packages whose tests are distributed over several machines.
 var inShards = map[string]int{
-	module + "udat":                   4,
-	module + "udat/conformance":       2,
-	module + "udat/stream":            2,
-	module + "scripts/vm/testbed":     2,
-	module + "examples/interop/dtest": 2,
-	module + "examples/mpi/mpi":       4,
+	module + "udat":                       4,
+	module + "scripts/trials/conformance": 2,
+	module + "udat/stream":                2,
+	module + "scripts/vm/testbed":         2,
+	module + "examples/interop/dtest":     2,
+	module + "examples/mpi/mpi":           4,
 }
 
 // plan lists the runs, the longest first.
@@ -280,7 +280,7 @@ func (o options) shapes(all []string) (runs []run) {
 	like := run{packages: of(all, shapesPackages), device: true, skip: shapesSkip}
 	files := []string{"e810-roce"} // it has little of what soft-RoCE has
 	if o.long > 0 {
-		files, _ = filepath.Glob("udat/shapes/testdata/*.shape") // without any, TestShapeFiles fails
+		files, _ = filepath.Glob("scripts/trials/shapes/testdata/*.shape") // without any, TestShapeFiles fails
 	} else {
 		like.packages = but(like.packages, sequentialPackages, dtestPackage)
 		like.skip = shapesSkipMore + cmaParts

@@ -72,7 +72,7 @@ func TestPlanLong(t *testing.T) {
 
 // Where virtual machines have soft-iWARP, a plain run tests on that, too.
 func TestPlanIWARP(t *testing.T) {
-	packages, want := everyPackage(t), []string{"scripts/dapl/devicetest", "scripts/streamtest", "udat", "udat/conformance", "udat/failures", "udat/shapes", "udat/stream"}
+	packages, want := everyPackage(t), []string{"scripts/dapl/devicetest", "scripts/dapl/devicetest/failures", "scripts/streamtest", "scripts/trials/conformance", "scripts/trials/shapes", "udat", "udat/stream"}
 	var tested []string
 	for _, r := range (options{uml: true}).plan(packages) {
 		if r.only == iwarpOnly {
@@ -134,7 +134,7 @@ func TestPlanIPv6(t *testing.T) {
 			}
 		}
 		slices.Sort(tested)
-		if want := []string{"examples/interop/dapltest", "examples/interop/dtest", "scripts/dapl/devicetest", "udat", "udat/reliability", "udat/stream"}; !slices.Equal(tested, want) {
+		if want := []string{"examples/interop/dapltest", "examples/interop/dtest", "scripts/dapl/devicetest", "scripts/trials/reliability", "udat", "udat/stream"}; !slices.Equal(tested, want) {
 			t.Errorf("in a run of %v with IPv6: %v, want %v", long, tested, want)
 		}
 	}

@@ -3,7 +3,7 @@
 //
 // Its tests are the suite. Each of the Clauses has a subtest named by its ID, which tries the clause on a real adapter:
 //
-//	go test ./udat/conformance -ia NAME -report /tmp/report.md
+//	go test ./scripts/trials/conformance -ia NAME -report /tmp/report.md
 //
 // NAME is the name of an entry in dat.conf, or a device as udat.Open takes it, cma:eth0 or scm:mlx5_0/1; there may be several,
 // separated by commas. By default it is UDAT_TEST_IA. The report is a page to read if the file's name ends in .md, and
@@ -20,7 +20,7 @@
 // published library does, which does not change. To renew all of them:
 //
 //	scripts/native --unpatched
-//	suite() { TESTBED_SHARE="$PWD/udat/conformance/testdata:$PWD/docs" go test -count=1 -exec "$PWD/scripts/testbed" ./udat/conformance "$@"; }
+//	suite() { TESTBED_SHARE="$PWD/scripts/trials/conformance/testdata:$PWD/docs" go test -count=1 -exec "$PWD/scripts/testbed" ./scripts/trials/conformance "$@"; }
 //	for device in rxe siw; do
 //		TESTBED_DEVICE=$device suite -run TestPublished -published ~/.local/share/goudat/release-unpatched/lib
 //	done

@@ -6,9 +6,9 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // Once a request has completed, the memory of the suppressed requests before it is the program's again. What the program

@@ -7,5 +7,5 @@
 // report it unless the library makes up for it, every operation must end once, nothing may be left over, and the same
 // program must succeed right afterwards in the same process. A run tries a sample; with GOUDAT_TEST_LONG=1 it tries all calls:
 //
-//	go test -exec "$PWD/scripts/with-device" ./udat/failures -run TestSweep -failures.sample 20 -failures.seed 7
+//	go test -exec "$PWD/scripts/with-device" ./scripts/dapl/devicetest/failures -run TestSweep -failures.sample 20 -failures.seed 7
 package failures

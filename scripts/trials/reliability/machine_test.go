@@ -5,8 +5,8 @@ package reliability
 import (
 	"testing"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // A machine that loses its power tells nobody.

@@ -5,5 +5,5 @@
 //
 // It has tests only. They need several machines that they may disturb:
 //
-//	TESTBED_FLAGS="--machines 3" go test -exec "$PWD/scripts/with-device" ./udat/reliability
+//	TESTBED_FLAGS="--machines 3" go test -exec "$PWD/scripts/with-device" ./scripts/trials/reliability
 package reliability

@@ -90,7 +90,7 @@ func sweep(t *testing.T, library, name string) {
 				if len(r.Faults) == 0 {
 					return
 				}
-				t.Errorf("%s: call %d of %v, %s, fails:\n\t%s\nAgain: GOUDAT_TEST_LONG=1 go test -count=1 -v -exec \"$PWD/scripts/with-device\" ./udat/failures -run '^TestSweep$/^%s$/^%v$/^%d$'",
+				t.Errorf("%s: call %d of %v, %s, fails:\n\t%s\nAgain: GOUDAT_TEST_LONG=1 go test -count=1 -v -exec \"$PWD/scripts/with-device\" ./scripts/dapl/devicetest/failures -run '^TestSweep$/^%s$/^%v$/^%d$'",
 					name, nth, k, r.Failed, strings.Join(r.Faults, "\n\t"), name, k, nth)
 			})
 		}

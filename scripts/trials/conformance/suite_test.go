@@ -108,7 +108,7 @@ var (
 )
 
 const (
-	pageFile = "../../docs/reference/conformance.md"
+	pageFile = "../../../docs/reference/conformance.md"
 	keptFile = "testdata/siw.json"
 )
 

@@ -2,7 +2,7 @@ package conformance
 
 import "fmt"
 
-//go:generate env GOWORK=off go tool -modfile=../../scripts/tools/go.mod stringer -linecomment -output=outcome_string.go -type=Outcome
+//go:generate env GOWORK=off go tool -modfile=../../tools/go.mod stringer -linecomment -output=outcome_string.go -type=Outcome
 
 // Outcome is the suite's verdict on a clause on an adapter.
 type Outcome uint8

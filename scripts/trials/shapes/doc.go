@@ -41,6 +41,6 @@
 // With -shapes.page FILE, TestShapes writes the rows of the page docs/reference/devices.md for the adapters of this device:
 //
 //	for device in rxe siw; do
-//		TESTBED_SHARE="$PWD/docs" TESTBED_DEVICE=$device go test -count=1 -exec "$PWD/scripts/testbed" ./udat/shapes -shapes.page "$PWD/docs/reference/devices.md"
+//		TESTBED_SHARE="$PWD/docs" TESTBED_DEVICE=$device go test -count=1 -exec "$PWD/scripts/testbed" ./scripts/trials/shapes -shapes.page "$PWD/docs/reference/devices.md"
 //	done
 package shapes

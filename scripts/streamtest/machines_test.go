@@ -1,6 +1,6 @@
 //go:build linux
 
-package stream_test
+package streamtest
 
 import (
 	"errors"
@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat/stream"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // meet waits until the machine of each rank has come here, and returns their values.
@@ -37,6 +37,16 @@ func rankOf(t *testing.T, machines int) (int, bool) {
 	return 0, false
 }
 
+// accept takes a connection, or ends the listener.
+func accept(t testing.TB, l net.Listener) net.Conn {
+	t.Helper()
+	bound := time.AfterFunc(udattest.Patience, func() { _ = l.Close() })
+	defer bound.Stop()
+	c, err := l.Accept()
+	want(t, err)
+	return c
+}
+
 // TestMachines has the server on one machine and the client on another. It needs TESTBED_FLAGS="--machines 2".
 func TestMachines(t *testing.T) {
 	rank, ok := rankOf(t, 2)
@@ -45,15 +55,15 @@ func TestMachines(t *testing.T) {
 	}
 	forEachAdapter(t, func(t *testing.T, a *stream.Adapter) {
 		if rank == 1 {
-			postBodies(t, a, meet(t, "listening", "", 0, 1)[0])
+			callEcho(t, a, meet(t, "listening", "", 0, 1)[0])
 			meet(t, "over", "", 0, 1)
 			return
 		}
 		l := listen(t, a)
-		server := serveHTTP(l)
+		server := serveGRPC(l)
 		meet(t, "listening", l.Addr().String(), 0, 1)
 		meet(t, "over", "", 0, 1)
-		want(t, server.Shutdown(udattest.Context(t)))
+		server.GracefulStop()
 	})
 }
 
@@ -105,7 +115,7 @@ func TestMachineKilled(t *testing.T) {
 				a := open(t, name, config)
 				address := meet(t, "listening", "", 0, victim)[0]
 				for range 3 {
-					_, err := dial(t, a, address)
+					_, err := a.Dial(udattest.Context(t), "rdma", address)
 					want(t, err)
 				}
 				select {} // until the power fails

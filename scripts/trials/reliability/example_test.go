@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // The same program runs in several machines of the test bed. The first one listens, and announces that with a meeting;
 // the second one connects:
 //
-//	TESTBED_FLAGS="--machines 2" go test -exec "$PWD/scripts/with-device" -run '^Example$' ./udat/reliability
+//	TESTBED_FLAGS="--machines 2" go test -exec "$PWD/scripts/with-device" -run '^Example$' ./scripts/trials/reliability
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

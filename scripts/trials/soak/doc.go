@@ -4,6 +4,6 @@
 //
 // It has tests only, which are short unless flags say otherwise:
 //
-//	go test -timeout 70m -exec "$PWD/scripts/with-device" ./udat/soak -run TestLoad -soak.load 30m
-//	go test -timeout 70m -exec "$PWD/scripts/with-device" ./udat/soak -run TestCycles -soak.cycles 50000
+//	go test -timeout 70m -exec "$PWD/scripts/with-device" ./scripts/trials/soak -run TestLoad -soak.load 30m
+//	go test -timeout 70m -exec "$PWD/scripts/with-device" ./scripts/trials/soak -run TestCycles -soak.cycles 50000
 package soak

@@ -62,7 +62,7 @@ func (r *Report) WriteJSON(w io.Writer) error {
 const introduction = `# Conformance
 
 What the uDAPL manual pages on endpoints require, clause by clause, and what programs get that use ` + "`udat`" + `. The suite in
-` + "`udat/conformance`" + ` has written this page. Its package comment says how to renew the page, and the README how to run the
+` + "`scripts/trials/conformance`" + ` has written this page. Its package comment says how to renew the page, and the README how to run the
 suite on another provider. Do not edit.
 
 * **shown**: the suite has tried the clause, and seen what it requires. A number refers to a remark.

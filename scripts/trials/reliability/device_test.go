@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // untilFailure is the length of a stream that ends with the connection.

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goudat/goudat/udat/udattest/control"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 var pageFlag = flag.String("reliability.page", "", "write what was seen to this file")

@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // seedFlag determines moments and contents.

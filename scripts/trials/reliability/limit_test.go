@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // limit is a limit of a process.
