@@ -1,11 +1,21 @@
 package conformance
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
+)
+
+// Outcome is the suite's verdict on a clause on an adapter.
+type Outcome string
+
+// The outcomes, as a page has them.
+const (
+	Violated Outcome = "violated"
+	NotShown Outcome = "not shown"
+	Shown    Outcome = "shown"
 )
 
 // Report is the result of a run of the suite.
@@ -26,16 +36,8 @@ type Result struct {
 	Clause  string // its ID
 	Adapter string
 	Outcome Outcome
-
-	// Reason says why the clause is not shown, or how it is violated. Needs says what it would take to show it.
-	Reason string `json:",omitempty"`
-	Needs  string `json:",omitempty"`
-	// Remark is a note on a clause that is shown.
-	Remark string `json:",omitempty"`
-	// Published is what the native library does as it was published, and Cured what that of scripts/native does, without
-	// package udat. They are "" where that was not tried.
-	Published string `json:",omitempty"`
-	Cured     string `json:",omitempty"`
+	// Note has sentences: how the clause is violated, why it is not shown and what it would take, or a remark.
+	Note string
 }
 
 // Complete reports whether there is a result for each clause on each adapter.
@@ -51,12 +53,18 @@ func (r *Report) Count(adapter string, o Outcome) (n int) {
 	return n
 }
 
-// WriteJSON writes the report for programs.
-func (r *Report) WriteJSON(w io.Writer) error {
-	e := json.NewEncoder(w)
-	e.SetIndent("", "\t")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
+// add takes an adapter and its results from another report, if that has them.
+func (r *Report) add(from *Report, adapter string) {
+	for _, a := range from.Adapters {
+		if a.Name == adapter {
+			r.Adapters = append(r.Adapters, a)
+		}
+	}
+	for _, result := range from.Results {
+		if result.Adapter == adapter {
+			r.Results = append(r.Results, result)
+		}
+	}
 }
 
 const introduction = `# Conformance
@@ -67,15 +75,12 @@ suite on another provider. Do not edit.
 
 * **shown**: the suite has tried the clause, and seen what it requires. A number refers to a remark.
 * **not shown**: the clause cannot be tried on this provider. A number refers to the reason, and to what would be needed.
-* **C, as published** and **C, cured**: what the native library does without ` + "`udat`" + `, as it was published, and with the
-  patches of [scripts/dapl](../../scripts/dapl/README.md). Where the adapters differ, their names come first. ` + "`udat`" + ` checks
-  arguments and handles, which C leaves to its callers.
 
 The early states are ` + Early + `.
 `
 
-// WriteMarkdown writes the report as a page to read. Equal results produce equal pages.
-func (r *Report) WriteMarkdown(w io.Writer) error {
+// Write writes the report as a page to read. Equal results produce equal pages.
+func (r *Report) Write(w io.Writer) error {
 	p := &page{report: r}
 	p.text.WriteString(introduction)
 	p.adapters()
@@ -130,7 +135,7 @@ func (p *page) clauses(manual Page) {
 	for _, a := range p.report.Adapters {
 		head = append(head, "`"+a.Name+"`")
 	}
-	p.head(append(head, "C, as published", "C, cured")...)
+	p.head(head...)
 	for _, c := range Clauses {
 		if c.ID[0] != manual.Letter {
 			continue
@@ -139,57 +144,28 @@ func (p *page) clauses(manual Page) {
 		for _, a := range p.report.Adapters {
 			row = append(row, p.outcome(c.ID, a.Name))
 		}
-		p.row(append(row, p.library(c.ID, func(r Result) string { return r.Published }), p.library(c.ID, func(r Result) string { return r.Cured }))...)
+		p.row(row...)
 	}
-}
-
-func (p *page) result(id, adapter string) (Result, bool) {
-	i := slices.IndexFunc(p.report.Results, func(r Result) bool { return r.Clause == id && r.Adapter == adapter })
-	if i < 0 {
-		return Result{}, false
-	}
-	return p.report.Results[i], true
 }
 
 func (p *page) outcome(id, adapter string) string {
-	result, ok := p.result(id, adapter)
-	if !ok {
+	i := slices.IndexFunc(p.report.Results, func(r Result) bool { return r.Clause == id && r.Adapter == adapter })
+	if i < 0 {
 		return "not run"
 	}
-	text := result.Outcome.String()
+	result := p.report.Results[i]
+	text := string(result.Outcome)
 	if result.Outcome != Shown {
 		text = "**" + text + "**"
 	}
-	var notes []string
-	for _, note := range []string{sentence(result.Reason, ""), sentence(result.Needs, "needed: "), sentence(result.Remark, "")} {
-		if note != "" {
-			notes = append(notes, note)
-		}
+	if result.Note == "" {
+		return text
 	}
-	if len(notes) > 0 {
-		text += p.note(strings.Join(notes, " "))
+	note := strings.Join(strings.Fields(result.Note), " ")
+	if !slices.Contains(p.notes, note) {
+		p.notes = append(p.notes, note)
 	}
-	return text
-}
-
-// sentence capitalizes a text and adds a full stop.
-func sentence(text, before string) string {
-	if text == "" {
-		return ""
-	}
-	text = before + text
-	return strings.ToUpper(text[:1]) + text[1:] + "."
-}
-
-// note returns the mark of a footnote. Equal texts share a footnote.
-func (p *page) note(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	i := slices.Index(p.notes, text)
-	if i < 0 {
-		i = len(p.notes)
-		p.notes = append(p.notes, text)
-	}
-	return fmt.Sprintf(" [%d](#notes)", i+1)
+	return fmt.Sprintf("%s [%d](#notes)", text, slices.Index(p.notes, note)+1)
 }
 
 func (p *page) footnotes() {
@@ -202,23 +178,28 @@ func (p *page) footnotes() {
 	}
 }
 
-// library returns what the library does, once if the adapters agree.
-func (p *page) library(id string, text func(Result) string) string {
-	seenOn := make(map[string][]string)
-	var seen []string
-	for _, a := range p.report.Adapters {
-		result, _ := p.result(id, a.Name)
-		if did := text(result); did != "" {
-			if seenOn[did] == nil {
-				seen = append(seen, did)
+var (
+	adapterRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*?) \\| (.*?) \\| \\d")
+	clauseRow  = regexp.MustCompile(`(?m)^\| ([A-Z]-\d\d) \| .*? \| (.*) \|$`)
+	cell       = regexp.MustCompile(`^(?:\*\*)?(shown|not shown|violated)(?:\*\*)?(?: \[(\d+)\]\(#notes\))?$`)
+	noteLine   = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
+)
+
+// Read reads a page that Write has written.
+func Read(text string) *Report {
+	r, notes := &Report{}, map[string]string{}
+	for _, m := range noteLine.FindAllStringSubmatch(text, -1) {
+		notes[m[1]] = m[2]
+	}
+	for _, m := range adapterRow.FindAllStringSubmatch(text, -1) {
+		r.Adapters = append(r.Adapters, Adapter{m[1], m[2], m[3]})
+	}
+	for _, row := range clauseRow.FindAllStringSubmatch(text, -1) {
+		for i, outcome := range strings.Split(row[2], " | ") {
+			if m := cell.FindStringSubmatch(outcome); m != nil && i < len(r.Adapters) {
+				r.Results = append(r.Results, Result{row[1], r.Adapters[i].Name, Outcome(m[1]), notes[m[2]]})
 			}
-			seenOn[did] = append(seenOn[did], "`"+a.Name+"`")
 		}
 	}
-	for i, did := range seen {
-		if len(seenOn[did]) < len(p.report.Adapters) {
-			seen[i] = strings.Join(seenOn[did], ", ") + ": " + did
-		}
-	}
-	return strings.Join(seen, "; ")
+	return r
 }

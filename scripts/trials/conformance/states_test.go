@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -154,7 +153,7 @@ const peerVariable = "UDAT_CONFORMANCE_PEER"
 // startPeer starts a process that connects, and ends when its standard input is closed.
 func startPeer(adapter string, qual uint64, n int) (*exec.Cmd, io.Closer, error) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), probeVariable+"=", fmt.Sprintf("%s=%s %d %d", peerVariable, adapter, qual, n))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", peerVariable, adapter, qual, n))
 	cmd.Stderr = os.Stderr
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -178,18 +177,43 @@ func stop(process *os.Process) error {
 	return nil
 }
 
-func init() {
-	var adapter string
-	var qual uint64
+// runPeer is that process. Nothing frees its objects but its end.
+func runPeer(text string) error {
+	var name string
+	var qual udat.ConnQual
 	var n int
-	if read, _ := fmt.Sscan(os.Getenv(peerVariable), &adapter, &qual, &n); read != 3 {
-		return
+	if _, err := fmt.Sscan(text, &name, &qual, &n); err != nil {
+		return err
 	}
-	p := &probe{}
-	p.open(adapter)
+	ia, err := udat.Open(name)
+	if err != nil {
+		return err
+	}
+	attr, _, err := ia.Query()
+	if err != nil {
+		return err
+	}
+	pz, err := udat.CreatePZ(ia)
+	if err != nil {
+		return err
+	}
+	evd, err := udat.CreateEVD(ia, 64, nil, udat.EVDDTO)
+	if err != nil {
+		return err
+	}
+	connect, err := udat.CreateEVD(ia, 64, nil, udat.EVDConnection)
+	if err != nil {
+		return err
+	}
 	for range n {
-		p.success(cgo.EPConnect(p.endpoint().ep, p.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+		ep, err := udat.CreateEP(ia, pz, evd, evd, connect, nil)
+		if err == nil {
+			err = ep.Connect(attr.Address, qual, udat.TimeoutInfinite, nil)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
-	os.Exit(0)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
 }

@@ -2,11 +2,9 @@ package conformance
 
 import (
 	"bytes"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,11 +16,17 @@ import (
 
 var (
 	adapterNames = flag.String("ia", os.Getenv("UDAT_TEST_IA"), "the adapters to run on: names that udat.Open takes, separated by commas")
-	reportFile   = flag.String("report", "", "write a report to this `file`, a page to read (.md) or JSON (.json); "+
-		"a relative name is relative to the package's folder")
+	reportFile   = flag.String("report", "", "write a report to this `file`, a page to read; a relative name is relative to the package's folder")
 )
 
 func TestMain(m *testing.M) {
+	if text := os.Getenv(peerVariable); text != "" {
+		if err := runPeer(text); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	if err := os.Setenv("UDAT_TEST_IA", *adapterNames); err != nil {
 		panic(err)
@@ -35,24 +39,22 @@ func TestMain(m *testing.M) {
 // TestClauses runs the trial of each clause on each adapter and reports the results. It fails when a clause is
 // violated, or the page in docs is out of date.
 func TestClauses(t *testing.T) {
-	report, published := &Report{}, readPublished(t)
+	report := &Report{}
 	for _, name := range udattest.Names(t) {
 		report.Adapters = append(report.Adapters, describe(t, name))
 	}
 	for _, c := range Clauses {
 		t.Run(c.ID, func(t *testing.T) {
 			for _, a := range report.Adapters {
-				tr := &trial{result: Result{Clause: c.ID, Adapter: a.Name, Outcome: Shown}}
+				tr := &trial{clause: c.ID, adapter: a.Name, outcome: Shown}
 				passed := t.Run(a.Name, tr.run)
 				if tr.T == nil {
 					continue // -run has left it out
 				}
 				if !passed {
-					tr.result.Outcome = Violated
+					tr.outcome = Violated
 				}
-				tr.result.Published = published[a.Name][c.ID]
-				tr.result.Cured = observe(t, c.ID, a.Name)
-				report.Results = append(report.Results, tr.result)
+				report.Results = append(report.Results, tr.result())
 			}
 			// A clause that ends the process leaves the results of the clauses before it.
 			if *reportFile != "" {
@@ -83,84 +85,74 @@ func describe(t *testing.T, name string) Adapter {
 	}
 }
 
+// The page in docs is about the test bed's adapters. A machine has the adapters over soft-RoCE, or the one over
+// soft-iWARP: each run has the results of the other device from the page.
+var pageAdapters = []string{"ofa-v2-cma-rxe0", "ofa-v2-scm-rxe0", "ofa-v2-cma-siw0"}
+
+const pageFile = "../../../docs/reference/conformance.md"
+
+// forPage completes a report of adapters of the page.
+func forPage(t *testing.T, report *Report) *Report {
+	t.Helper()
+	page, err := os.ReadFile(pageFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, whole := Read(string(page)), &Report{}
+	for _, name := range pageAdapters {
+		if report.has(name) {
+			whole.add(report, name)
+		} else {
+			whole.add(before, name)
+		}
+	}
+	return whole
+}
+
+func (r *Report) has(adapter string) bool {
+	return slices.ContainsFunc(r.Adapters, func(a Adapter) bool { return a.Name == adapter })
+}
+
+// isOfPage reports whether the page is about all adapters of the report.
+func (r *Report) isOfPage() bool {
+	return !slices.ContainsFunc(r.Adapters, func(a Adapter) bool { return !slices.Contains(pageAdapters, a.Name) })
+}
+
 func writeReport(t *testing.T, report *Report, file string) error {
 	t.Helper()
-	var text bytes.Buffer
-	write := report.WriteJSON
-	switch filepath.Ext(file) {
-	case ".md":
-		write = forPage(t, report).WriteMarkdown
-	case ".json":
-	default:
-		return fmt.Errorf("the report's name is %s, it must end in .md or .json", file)
+	if report.isOfPage() {
+		report = forPage(t, report)
 	}
-	if err := write(&text); err != nil {
+	var text bytes.Buffer
+	if err := report.Write(&text); err != nil {
 		return err
 	}
 	return os.WriteFile(file, text.Bytes(), 0o644)
 }
 
-// The page in docs is about the test bed's adapters. A machine has the adapters over soft-RoCE, or the one over
-// soft-iWARP, whose report is kept for the page.
-var (
-	pageAdapters = []string{"ofa-v2-cma-rxe0", "ofa-v2-scm-rxe0"}
-	keptAdapters = []string{"ofa-v2-cma-siw0"}
-)
-
-const (
-	pageFile = "../../../docs/reference/conformance.md"
-	keptFile = "testdata/siw.json"
-)
-
-func (r *Report) isOf(adapters []string) bool {
-	return slices.EqualFunc(r.Adapters, adapters, func(a Adapter, name string) bool { return a.Name == name })
-}
-
-// forPage adds the kept report to a report of the adapters that the page begins with.
-func forPage(t *testing.T, report *Report) *Report {
-	t.Helper()
-	if !report.isOf(pageAdapters) {
-		return report
-	}
-	text, err := os.ReadFile(keptFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var kept Report
-	if err := json.Unmarshal(text, &kept); err != nil {
-		t.Fatalf("%s: %v", keptFile, err)
-	}
-	return &Report{Adapters: slices.Concat(report.Adapters, kept.Adapters), Results: slices.Concat(report.Results, kept.Results)}
-}
-
 func comparePage(t *testing.T, report *Report) {
 	t.Helper()
-	if os.Getenv("UDAT_TEST_SHAPE") != "" {
+	switch {
+	case os.Getenv("UDAT_TEST_SHAPE") != "":
 		t.Log("not tested: the page is not about a device of another shape")
 		return
-	}
-	file, write := pageFile, forPage(t, report).WriteMarkdown
-	switch {
-	case report.isOf(keptAdapters):
-		file, write = keptFile, report.WriteJSON
-	case !report.isOf(pageAdapters):
-		t.Logf("docs/reference/conformance.md is about %s: it is not compared", strings.Join(slices.Concat(pageAdapters, keptAdapters), ", "))
+	case !report.isOfPage():
+		t.Logf("docs/reference/conformance.md is about %s: it is not compared", strings.Join(pageAdapters, ", "))
 		return
-	}
-	if !report.Complete() {
-		t.Logf("not all clauses were run: %s is not compared", file)
+	case !report.Complete():
+		t.Logf("not all clauses were run: %s is not compared", pageFile)
 		return
 	}
 	var want bytes.Buffer
-	if err := write(&want); err != nil {
+	if err := forPage(t, report).Write(&want); err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(file)
+	page, err := os.ReadFile(pageFile)
 	if err != nil {
 		t.Fatalf("%v: the package's comment says how to write it", err)
 	}
 	if diff := cmp.Diff(strings.Split(want.String(), "\n"), strings.Split(string(page), "\n")); diff != "" {
-		t.Errorf("%s is stale, the package's comment says how to renew it (-of this run +in the file):\n%s", file, diff)
+		t.Errorf("%s is stale, the package's comment says how to renew it (-of this run +in the file):\n%s", pageFile, diff)
 	}
 }
 
@@ -177,12 +169,12 @@ func try(page map[string]func(*trial)) bool {
 
 func TestEachClauseIsTried(t *testing.T) {
 	for _, c := range Clauses {
-		if trials[c.ID] == nil || probes[c.ID] == nil {
-			t.Errorf("%s has no trial, or no probe", c.ID)
+		if trials[c.ID] == nil {
+			t.Errorf("%s has no trial", c.ID)
 		}
 	}
-	if len(trials) != len(Clauses) || len(probes) != len(Clauses) {
-		t.Errorf("there are %d trials and %d probes for %d clauses", len(trials), len(probes), len(Clauses))
+	if len(trials) != len(Clauses) {
+		t.Errorf("there are %d trials for %d clauses", len(trials), len(Clauses))
 	}
 }
 
@@ -193,36 +185,50 @@ type trial struct {
 	iwarp    bool // the device speaks it
 	longRead int  // bytes of the reads that others wait for, 0 before the measurement: see occupy
 	regions  []*udat.LMR
-	result   Result
+
+	clause, adapter        string
+	outcome                Outcome
+	reason, needs, remarks string // of the result's note
+}
+
+// result is the result, with a note of sentences.
+func (t *trial) result() Result {
+	var note []string
+	for _, text := range []string{t.reason, t.needs, t.remarks} {
+		if text != "" {
+			note = append(note, strings.ToUpper(text[:1])+text[1:]+".")
+		}
+	}
+	return Result{t.clause, t.adapter, t.outcome, strings.Join(note, " ")}
 }
 
 func (t *trial) run(test *testing.T) {
 	t.T = test
 	udattest.CheckLeaks(t)
-	t.ia = udattest.Open(t, t.result.Adapter)
+	t.ia = udattest.Open(t, t.adapter)
 	t.iwarp = udattest.IWARP(t, t.ia)
-	trials[t.result.Clause](t)
-	if t.result.Outcome == NotShown {
-		t.Logf("not shown: %s; needed: %s", t.result.Reason, t.result.Needs)
+	trials[t.clause](t)
+	if t.outcome == NotShown {
+		t.Logf("not shown: %s; %s", t.reason, t.needs)
 	}
 }
 
 // notShown records why the clause cannot be shown. The rest of the trial may still violate it.
 func (t *trial) notShown(reason, needs string) {
 	if !t.Failed() {
-		t.result.Outcome, t.result.Reason, t.result.Needs = NotShown, reason, needs
+		t.outcome, t.reason, t.needs = NotShown, reason, "needed: "+needs
 	}
 }
 
 // remark adds a note to a clause that is shown.
 func (t *trial) remark(text string) {
-	if t.Failed() || strings.Contains(t.result.Remark, text) {
+	if t.Failed() || strings.Contains(t.remarks, text) {
 		return
 	}
-	if t.result.Remark != "" {
-		text = t.result.Remark + "; " + text
+	if t.remarks != "" {
+		text = t.remarks + "; " + text
 	}
-	t.result.Remark = text
+	t.remarks = text
 }
 
 // remarkOnIWARP adds a note on how iWARP differs.
@@ -234,7 +240,7 @@ func (t *trial) remarkOnIWARP(text string) {
 
 func (t *trial) complain(text string) {
 	if !t.Failed() {
-		t.result.Reason, t.result.Needs, t.result.Remark = text, "", ""
+		t.reason, t.needs, t.remarks = text, "", ""
 	}
 }
 
