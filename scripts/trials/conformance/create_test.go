@@ -4,6 +4,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/goudat/goudat/scripts/trials/internal/process"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -602,4 +603,26 @@ func createConcurrently(t *trial) {
 		t.Error(err)
 	}
 	t.must(e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: attr})) // the EVDs are in order
+}
+
+// limitObjects limits the process to the objects of the device that it has. It returns false if that is not possible. The
+// limit ends when lift is called, or the trial ends.
+func (t *trial) limitObjects() (lift func(), ok bool) {
+	t.Helper()
+	attr, _, err := t.ia.Query()
+	t.must(err)
+	if !udattest.InTestbed(t) {
+		return nil, false
+	}
+	group, err := process.EnterGroup()
+	if err != nil {
+		t.Logf("there is no control group for objects of RDMA devices: %v", err)
+		return nil, false
+	}
+	t.Cleanup(func() {
+		t.must(group.Lift(attr.AdapterName))
+		t.must(group.Leave())
+	})
+	t.must(group.Limit(attr.AdapterName, 0))
+	return func() { t.must(group.Lift(attr.AdapterName)) }, true
 }

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/goudat/goudat/scripts/trials/internal/process"
 	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -38,14 +39,14 @@ var limits = map[string]limit{
 	"memory": {
 		what:   "no more memory can be locked",
 		nobody: true,
-		lower:  func(s *scene) { s.lowerLimit(rlimitMemlock, uint64(holdings(s.T).pinned+256)<<10) },
+		lower:  func(s *scene) { s.lowerLimit(rlimitMemlock, uint64(holdings(s.T).Pinned+256)<<10) },
 		raise:  func(s *scene) { s.raiseLimit(rlimitMemlock) },
 	},
 	"queue pairs": {
 		what:    "no more queue pairs can be made",
 		prepare: (*scene).enterGroup,
-		lower:   func(s *scene) { s.limitObjects(6) },
-		raise:   func(s *scene) { s.allowObjects("max") },
+		lower:   func(s *scene) { s.do(s.group.Limit(control.Device(), 6)) },
+		raise:   func(s *scene) { s.do(s.group.Lift(control.Device())) },
 	},
 }
 
@@ -258,36 +259,10 @@ func (s *scene) raiseLimit(resource int) {
 	s.do(syscall.Setrlimit(resource, &limit))
 }
 
-// groups is the folder of the control groups with which the kernel limits a process's objects of an RDMA device.
-const groups = "/sys/fs/cgroup"
-
-// enterGroup puts the process into a control group of its own.
+// enterGroup is for limits of the device's objects.
 func (s *scene) enterGroup() {
 	s.Helper()
-	if _, err := os.Stat(groups + "/cgroup.procs"); err != nil {
-		s.do(syscall.Mount("cgroup2", groups, "cgroup2", 0, ""))
-	}
-	s.do(os.WriteFile(groups+"/cgroup.subtree_control", []byte("+rdma"), 0o644))
-	s.do(os.MkdirAll(s.group(), 0o755))
-	s.do(os.WriteFile(s.group()+"/cgroup.procs", []byte("0"), 0o644))
-}
-
-func (s *scene) group() string { return fmt.Sprintf("%s/reliability-%d", groups, os.Getpid()) }
-
-// limitObjects leaves room for a number of further objects of the device: queue pairs, completion queues, memory
-// regions.
-func (s *scene) limitObjects(more int) {
-	s.Helper()
-	current, err := os.ReadFile(s.group() + "/rdma.current")
+	var err error
+	s.group, err = process.EnterGroup()
 	s.do(err)
-	_, text, _ := strings.Cut(string(current), "hca_object=")
-	var objects int
-	_, err = fmt.Sscan(text, &objects)
-	s.do(err)
-	s.allowObjects(strconv.Itoa(objects + more))
-}
-
-func (s *scene) allowObjects(most string) {
-	s.Helper()
-	s.do(os.WriteFile(s.group()+"/rdma.max", []byte(control.Device()+" hca_object="+most), 0o644))
 }

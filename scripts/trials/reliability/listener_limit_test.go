@@ -35,13 +35,13 @@ func (s *scene) listenWithoutFiles() {
 	stop := s.acceptAll(listener)
 	s.tell(int(listener.ConnQual))
 	// The meeting's file is opened first.
-	before := holdings(s.T).descriptors
+	before := holdings(s.T).Descriptors
 	met := make(chan error, 1)
 	go func() {
 		_, err := s.meetAt(stepRefilled, bound, "")
 		met <- err
 	}()
-	for deadline := time.Now().Add(bound); holdings(s.T).descriptors == before; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(bound); holdings(s.T).Descriptors == before; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.Fatal("the meeting does not begin")
 		}

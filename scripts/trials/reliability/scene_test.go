@@ -3,18 +3,16 @@
 package reliability
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/scripts/trials/internal/process"
 	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -51,6 +49,7 @@ type scene struct {
 	patience time.Duration
 	// losing is set while the device is removed: the adapter may refuse posts.
 	losing bool
+	group  process.Group // that limits the objects of the device
 
 	name  string // of its meetings
 	steps int
@@ -225,7 +224,7 @@ func (s *scene) endpoint() *udattest.Endpoint {
 	attr := udattest.DefaultAttr(s.T, s.ia)
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = posted, window
 	e := udattest.Options{Attr: &attr, MemorySize: memorySize}.NewEndpoint(s.T, s.ia)
-	if holdings(s.T).pinned == 0 {
+	if holdings(s.T).Pinned == 0 {
 		s.Error("the memory does not count as pinned, so leaked memory would not be seen")
 	}
 	return e
@@ -263,27 +262,15 @@ func (s *scene) saw(format string, args ...any) {
 }
 
 // held is the process's use of system resources.
-type held struct{ descriptors, threads, pinned int }
+type held struct{ process.Holdings }
 
-func holdings(t *testing.T) (h held) {
+func holdings(t *testing.T) held {
 	t.Helper()
-	for folder, n := range map[string]*int{"/proc/self/fd": &h.descriptors, "/proc/self/task": &h.threads} {
-		entries, err := os.ReadDir(folder)
-		if err != nil {
-			t.Fatal(err)
-		}
-		*n = len(entries)
-	}
-	status, err := os.ReadFile("/proc/self/status")
+	h, err := process.Measure()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range bytes.Lines(status) {
-		if rest, found := strings.CutPrefix(string(line), "VmPin:"); found {
-			fmt.Sscan(rest, &h.pinned) // kilobytes
-		}
-	}
-	return h
+	return held{h}
 }
 
 // compare checks that the process holds no more than before. Go keeps threads that it once needed.
@@ -296,7 +283,7 @@ func (h held) compare(t *testing.T) {
 
 func (h held) within(before held) bool {
 	const moreThreads = 16
-	return h.descriptors <= before.descriptors && h.threads <= before.threads+moreThreads && h.pinned <= before.pinned
+	return h.Descriptors <= before.Descriptors && h.Threads <= before.Threads+moreThreads && h.Pinned <= before.Pinned
 }
 
 // await is compare for resources that the library releases later.

@@ -5,12 +5,12 @@ package reliability
 import (
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/goudat/goudat/scripts/trials/internal/process"
 	"github.com/goudat/goudat/scripts/vm/control"
 )
 
@@ -54,18 +54,8 @@ func TestWritePage(t *testing.T) {
 	if rank, err := control.Rank(); *pageFlag == "" || err != nil || rank != nearRank {
 		return
 	}
-	const begin, end = "<!-- what was seen -->\n", "<!-- end -->"
-	text, err := os.ReadFile(*pageFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, found := strings.Cut(string(text), begin)
-	_, tail, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no place for the table", *pageFlag)
-	}
 	made := fmt.Sprintf("Seed %d; processors of each machine: %d.\n\n", *seedFlag, runtime.NumCPU())
-	if err := os.WriteFile(*pageFlag, []byte(head+begin+made+page.table()+end+tail), 0o644); err != nil {
+	if err := process.ReplaceInPage(*pageFlag, "<!-- what was seen -->\n", "<!-- end -->", func(string) string { return made + page.table() }); err != nil {
 		t.Fatal(err)
 	}
 }

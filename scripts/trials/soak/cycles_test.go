@@ -86,8 +86,8 @@ func (c *cycleCount) compareHalves() {
 	c.t.Logf("second half at most: %v", second)
 	// These vary as connections come and go. Resident memory includes unused holes.
 	const moreDescriptors, moreHeap, moreNative, moreResident = 16, 1 << 10, 256, 4 << 10
-	if second.descriptors > first.descriptors+moreDescriptors || second.threads > first.threads+moreThreads || second.pinned > first.pinned ||
-		second.heap > first.heap+moreHeap || second.native > first.native+moreNative || second.resident > first.resident+moreResident {
+	if second.Descriptors > first.Descriptors+moreDescriptors || second.Threads > first.Threads+moreThreads || second.Pinned > first.Pinned ||
+		second.heap > first.heap+moreHeap || second.native > first.native+moreNative || second.Resident > first.Resident+moreResident {
 		c.t.Errorf("the second half of the cycles holds more than the first, seed %d", *seedFlag)
 	}
 }
@@ -95,12 +95,12 @@ func (c *cycleCount) compareHalves() {
 func highest(samples []holdings) (most holdings) {
 	for _, s := range samples {
 		most.objects = max(most.objects, s.objects)
-		most.descriptors = max(most.descriptors, s.descriptors)
-		most.threads = max(most.threads, s.threads)
-		most.pinned = max(most.pinned, s.pinned)
+		most.Descriptors = max(most.Descriptors, s.Descriptors)
+		most.Threads = max(most.Threads, s.Threads)
+		most.Pinned = max(most.Pinned, s.Pinned)
 		most.heap = max(most.heap, s.heap)
 		most.native = max(most.native, s.native)
-		most.resident = max(most.resident, s.resident)
+		most.Resident = max(most.Resident, s.Resident)
 	}
 	return most
 }

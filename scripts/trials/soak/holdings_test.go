@@ -3,32 +3,27 @@
 package soak
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"runtime"
-	"strings"
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/scripts/trials/internal/process"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // holdings are the process's use of system resources. Memory is in kilobytes.
 type holdings struct {
-	objects     int // of package udat
-	descriptors int
-	threads     int
-	pinned      int
-	heap        int // of Go, in use
-	native      int // of C, in use
-	resident    int
+	process.Holdings
+	objects int // of package udat
+	heap    int // of Go, in use
+	native  int // of C, in use
 }
 
 func (h holdings) String() string {
 	return fmt.Sprintf("%d objects, %d descriptors, %d threads, %d KiB pinned, %d KiB of heap, %d KiB of the C library's, %d KiB resident",
-		h.objects, h.descriptors, h.threads, h.pinned, h.heap, h.native, h.resident)
+		h.objects, h.Descriptors, h.Threads, h.Pinned, h.heap, h.native, h.Resident)
 }
 
 func mustMeasure(t *testing.T) holdings {
@@ -49,21 +44,7 @@ func measure() (h holdings, err error) {
 	h.heap = int(stats.HeapAlloc >> 10)
 	h.native = udattest.NativeHeap() >> 10
 	h.objects = len(udat.Living())
-	for folder, n := range map[string]*int{"/proc/self/fd": &h.descriptors, "/proc/self/task": &h.threads} {
-		entries, err := os.ReadDir(folder)
-		if err != nil {
-			return h, err
-		}
-		*n = len(entries)
-	}
-	status, err := os.ReadFile("/proc/self/status")
-	for line := range bytes.Lines(status) {
-		for prefix, n := range map[string]*int{"VmPin:": &h.pinned, "VmRSS:": &h.resident} {
-			if rest, found := strings.CutPrefix(string(line), prefix); found {
-				fmt.Sscan(rest, n)
-			}
-		}
-	}
+	h.Holdings, err = process.Measure()
 	return h, err
 }
 
@@ -79,9 +60,9 @@ const (
 
 // isMoreThan reports whether the process holds more than before, apart from what Go and C keep.
 func (h holdings) isMoreThan(before holdings) bool {
-	return h.objects > before.objects || h.descriptors > before.descriptors || h.pinned > before.pinned ||
-		h.threads > before.threads+moreThreads || h.heap > before.heap+moreHeap ||
-		h.resident > before.resident+moreResident+residentThread*max(h.threads-before.threads, 0)
+	return h.objects > before.objects || h.Descriptors > before.Descriptors || h.Pinned > before.Pinned ||
+		h.Threads > before.Threads+moreThreads || h.heap > before.heap+moreHeap ||
+		h.Resident > before.Resident+moreResident+residentThread*max(h.Threads-before.Threads, 0)
 }
 
 // mustMeasureWithin returns the holdings as soon as they are no more than before, apart from what Go and C keep, or at
@@ -98,6 +79,6 @@ func mustMeasureWithin(t *testing.T, before holdings) (h holdings) {
 // growth describes the holdings before and now.
 func growth(before, now holdings) string {
 	return fmt.Sprintf("descriptors %d, then %d; threads %d, then %d; pinned memory %d, then %d KiB; heap %d, then %d KiB; that of the C library %d, then %d KiB; resident %d, then %d KiB",
-		before.descriptors, now.descriptors, before.threads, now.threads, before.pinned, now.pinned, before.heap, now.heap,
-		before.native, now.native, before.resident, now.resident)
+		before.Descriptors, now.Descriptors, before.Threads, now.Threads, before.Pinned, now.Pinned, before.heap, now.heap,
+		before.native, now.native, before.Resident, now.Resident)
 }

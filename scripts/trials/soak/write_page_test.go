@@ -5,10 +5,11 @@ package soak
 import (
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/goudat/goudat/scripts/trials/internal/process"
 )
 
 var pageFlag = flag.String("soak.page", "", "add the results to the table of long runs in this file")
@@ -20,21 +21,15 @@ func writePage(t *testing.T, what, provider, saw string) {
 	if *pageFlag == "" {
 		return
 	}
-	text, err := os.ReadFile(*pageFlag)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const begin, end = "<!-- long runs -->\n| what runs | provider | what was seen |\n|---|---|---|\n", "<!-- end of long runs -->"
-	head, rest, found := strings.Cut(string(text), begin)
-	table, tail, ended := strings.Cut(rest, end)
-	if !found || !ended {
-		t.Fatalf("%s has no place for the table of long runs", *pageFlag)
-	}
-	key := fmt.Sprintf("| %s | %s |", what, provider)
-	rows := slices.DeleteFunc(strings.SplitAfter(table, "\n"), func(row string) bool { return row == "" || strings.HasPrefix(row, key) })
-	rows = append(rows, fmt.Sprintf("%s %s |\n", key, saw))
-	slices.Sort(rows)
-	if err := os.WriteFile(*pageFlag, []byte(head+begin+strings.Join(rows, "")+end+tail), 0o644); err != nil {
+	err := process.ReplaceInPage(*pageFlag, begin, end, func(table string) string {
+		key := fmt.Sprintf("| %s | %s |", what, provider)
+		rows := slices.DeleteFunc(strings.SplitAfter(table, "\n"), func(row string) bool { return row == "" || strings.HasPrefix(row, key) })
+		rows = append(rows, fmt.Sprintf("%s %s |\n", key, saw))
+		slices.Sort(rows)
+		return strings.Join(rows, "")
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
 }
