@@ -80,7 +80,7 @@ var inlineOfShape = regexp.MustCompile(`max_inline=(\d+)`)
 
 // sendsInline reports whether the adapter copies so many bytes in a post, and so needs the memory
 // no more. No attribute says so: it supposes that all do but soft-iWARP, and devices whose limit
-// scripts/trials/shapes has.
+// scripts/dapl/devicetest/shapes has.
 func sendsInline(t *testing.T, ia *udat.IA, length int) bool {
 	t.Helper()
 	most := length

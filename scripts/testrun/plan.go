@@ -53,11 +53,11 @@ var (
 	soakPackages    = packagePattern(`scripts/trials/soak$`)
 	// These start processes, in which nothing is watched.
 	failuresPackages = packagePattern(`scripts/dapl/devicetest/failures$`)
-	// What runs under the shapes of other adapters: see scripts/trials/shapes.
+	// What runs under the shapes of other adapters: see scripts/dapl/devicetest/shapes.
 	shapesPackages = packagePattern(`(udat|scripts/trials/conformance|examples/(hello|pingpong|udatinfo)|examples/interop/dtestx?)$`)
-	iwarpPackages  = packagePattern(`(udat|udat/stream|scripts/(dapl/devicetest(/failures)?|streamtest|trials/(conformance|shapes)))$`)
+	iwarpPackages  = packagePattern(`(udat|udat/stream|scripts/(dapl/devicetest(/failures|/shapes)?|streamtest|trials/conformance))$`)
 	ipv6Packages   = packagePattern(`(udat|udat/stream|scripts/dapl/devicetest|examples/interop/(dtest|dapltest))$`)
-	racePackages   = packagePattern(`(udat(/|$)|scripts/(streamtest|trials/.*)$)`)
+	racePackages   = packagePattern(`(udat(/|$)|scripts/(dapl/devicetest/shapes|streamtest|trials/.*)$)`)
 	// In these, one goroutine makes one call after the other.
 	sequentialPackages = packagePattern(`scripts/trials/conformance$`)
 	udatPackage        = packagePattern(`udat$`)
@@ -280,7 +280,7 @@ func (o options) shapes(all []string) (runs []run) {
 	like := run{packages: of(all, shapesPackages), device: true, skip: shapesSkip}
 	files := []string{"e810-roce"} // it has little of what soft-RoCE has
 	if o.long > 0 {
-		files, _ = filepath.Glob("scripts/trials/shapes/testdata/*.shape") // without any, TestShapeFiles fails
+		files, _ = filepath.Glob("scripts/dapl/devicetest/shapes/testdata/*.shape") // without any, TestShapeFiles fails
 	} else {
 		like.packages = but(like.packages, sequentialPackages, dtestPackage)
 		like.skip = shapesSkipMore + cmaParts

@@ -3,18 +3,14 @@
 package failures
 
 import (
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"unsafe"
 )
 
-// kind is a kind of call that can fail, as in testdata/failing.c.
+// kind is a kind of call that can fail, as in between/testdata/failing.c.
 type kind int
 
 const (
@@ -37,7 +33,7 @@ func (k kind) String() string { return kindNames[k] }
 // controlVariable names the file by which a child tells the C library which call is to fail.
 const controlVariable = "UDAT_TEST_FAILURE"
 
-// control is what the child shares with the C library, as in testdata/failing.c.
+// control is what the child shares with the C library, as in between/testdata/failing.c.
 type control struct {
 	kind    int32
 	nth     atomic.Int32
@@ -79,18 +75,3 @@ func (c *control) stop() (calls [kinds]int, failed string) {
 	failed, _, _ = strings.Cut(string(c.failed[:]), "\x00")
 	return calls, failed
 }
-
-// failingLibrary compiles the C library once.
-var failingLibrary = sync.OnceValues(func() (content []byte, err error) {
-	folder, err := os.MkdirTemp("", "failing")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(folder)
-	library := filepath.Join(folder, "failing.so")
-	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -Wall -Wextra -Werror -o "$1" testdata/failing.c testdata/shape.c -ldl`
-	if out, err := exec.Command("sh", "-c", compile, "sh", library).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("gcc: %w\n%s", err, out)
-	}
-	return os.ReadFile(library)
-})

@@ -3,23 +3,19 @@
 package failures
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 	"unsafe"
 
+	"github.com/goudat/goudat/scripts/dapl/devicetest/between"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -31,9 +27,6 @@ var (
 // trial is how many releases come first: of the objects by which an open finds out how much the device sends inline, and
 // whether it has memory windows. No other thread knows these, so that nothing can be in the way, and the library does not look.
 const trial = 5
-
-// childPatience is far longer than a child takes that does not hang.
-const childPatience = 90 * time.Second
 
 func TestMain(m *testing.M) {
 	if text := os.Getenv(taskVariable); text != "" {
@@ -55,14 +48,7 @@ func TestMain(m *testing.M) {
 // over.
 func TestSweep(t *testing.T) {
 	names := udattest.Names(t)
-	content, err := failingLibrary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	library := filepath.Join(t.TempDir(), "failing.so")
-	if err := os.WriteFile(library, content, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	library := between.Library(t)
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) { sweep(t, library, name) })
 	}
@@ -121,46 +107,15 @@ func runTask(t *testing.T, library string, do task) (r result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), childPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Env = append(os.Environ(), taskVariable+"="+string(text), controlVariable+"="+shared, "LD_PRELOAD="+library, "GOTRACEBACK=all")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // to see where it hangs
-	cmd.WaitDelay = 10 * time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err = cmd.Run(); err == nil {
-		err = json.Unmarshal(stdout.Bytes(), &r)
-	}
-	if ctx.Err() != nil {
-		err = errors.New("it hangs")
-	}
+	err = between.Run(library, &r, taskVariable+"="+string(text), controlVariable+"="+shared)
 	if err == nil {
 		return r
 	}
 	if c, err := mapControl(shared); err == nil {
 		r.Calls, r.Failed = c.stop()
 	}
-	r.Faults = append(r.Faults, fmt.Sprintf("the process: %v\n%s%s", err, stdout.String(), withoutAddresses(stderr.String())))
+	r.Faults = append(r.Faults, err.Error())
 	return r
-}
-
-// withoutAddresses returns what a process says that crashes: the reason, and the calls of the goroutines that are not
-// the runtime's own.
-func withoutAddresses(out string) string {
-	var b strings.Builder
-	for part := range strings.SplitSeq(out, "\n\n") {
-		if strings.HasPrefix(part, "goroutine") && !strings.Contains(part, "/udat") {
-			continue
-		}
-		for line := range strings.SplitSeq(part, "\n") {
-			if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "runtime.") {
-				line, _, _ = strings.Cut(line, " gp=")
-				b.WriteString("\t\t" + line + "\n")
-			}
-		}
-	}
-	return b.String()
 }
 
 // tally counts the outcomes for the calls of each kind.

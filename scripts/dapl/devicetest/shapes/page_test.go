@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const pageFile = "../../../docs/reference/devices.md"
+const pageFile = "../../../../docs/reference/devices.md"
 
 // row returns the row of the page for a shape.
 func row(s shape, names []string, results map[string][]finding) string {

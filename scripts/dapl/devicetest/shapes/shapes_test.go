@@ -3,23 +3,17 @@
 package shapes
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
+	"github.com/goudat/goudat/scripts/dapl/devicetest/between"
 	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -28,9 +22,6 @@ var pageFlag = flag.String("shapes.page", "", "write the rows of the page `file`
 
 // shapeVariable names the file of the shape for the library in between.
 const shapeVariable = "UDAT_TEST_SHAPE"
-
-// childPatience is far longer than a probe takes that does not hang.
-const childPatience = 90 * time.Second
 
 func TestMain(m *testing.M) {
 	if name := os.Getenv(probeVariable); name != "" {
@@ -132,22 +123,8 @@ func runChild(t *testing.T, library string, s shape, adapter string) (findings [
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), childPatience)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Env = append(os.Environ(), probeVariable+"="+adapter, shapeVariable+"="+file, "LD_PRELOAD="+library, "GOTRACEBACK=all")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // to see where it hangs
-	cmd.WaitDelay = 10 * time.Second
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err = cmd.Run(); err == nil {
-		err = json.Unmarshal(stdout.Bytes(), &findings)
-	}
-	if ctx.Err() != nil {
-		err = errors.New("it hangs")
-	}
-	if err != nil {
-		t.Errorf("the process: %v\n%s%s", err, stdout.String(), stderr.String())
+	if err := between.Run(library, &findings, probeVariable+"="+adapter, shapeVariable+"="+file); err != nil {
+		t.Error(err)
 	}
 	return findings
 }
@@ -155,11 +132,7 @@ func runChild(t *testing.T, library string, s shape, adapter string) (findings [
 // What a device does not have is refused with an error that says so, and the rest is done.
 func TestShapes(t *testing.T) {
 	names := udattest.Names(t)
-	library := filepath.Join(t.TempDir(), "between.so") // between libibverbs and those that call it
-	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -O1 -Wall -Wextra -Werror -o "$1" ../../dapl/devicetest/failures/testdata/failing.c ../../dapl/devicetest/failures/testdata/shape.c -ldl`
-	if out, err := exec.Command("sh", "-c", compile, "sh", library).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
+	library := between.Library(t)
 	ia := udattest.Open(t, names[0])
 	attr, _, err := ia.Query()
 	if err != nil {
@@ -234,7 +207,7 @@ var keysInC = regexp.MustCompile(`"(\w+)"|(?:DEVICE|PORT)\((\w+)\)`)
 
 // Each line of a shape says where its values are published, and the library in between knows its keys.
 func TestShapeFiles(t *testing.T) {
-	source, err := os.ReadFile("../../dapl/devicetest/failures/testdata/shape.c")
+	source, err := os.ReadFile("../between/testdata/shape.c")
 	if err != nil {
 		t.Fatal(err)
 	}

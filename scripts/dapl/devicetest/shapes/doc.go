@@ -1,6 +1,6 @@
 // Package shapes runs programs on devices that have the limits, the link layers and the refusals of other adapters.
 //
-// A library that is preloaded, from testdata of package failures, comes between libibverbs and those that call it. It has
+// A library that is preloaded, that of package between, comes between libibverbs and those that call it. It has
 // the device that is there, soft-RoCE or soft-iWARP, report what another one reports, and keep to that: what the other
 // refuses is refused, with the same error. The shapes are testdata/*.shape, one for each adapter, and some that are made up.
 // The first line is the title. The others have words "key=value", and behind "#" where these are published: issues and
@@ -41,6 +41,6 @@
 // With -shapes.page FILE, TestShapes writes the rows of the page docs/reference/devices.md for the adapters of this device:
 //
 //	for device in rxe siw; do
-//		TESTBED_SHARE="$PWD/docs" TESTBED_DEVICE=$device go test -count=1 -exec "$PWD/scripts/testbed" ./scripts/trials/shapes -shapes.page "$PWD/docs/reference/devices.md"
+//		TESTBED_SHARE="$PWD/docs" TESTBED_DEVICE=$device go test -count=1 -exec "$PWD/scripts/testbed" ./scripts/dapl/devicetest/shapes -shapes.page "$PWD/docs/reference/devices.md"
 //	done
 package shapes

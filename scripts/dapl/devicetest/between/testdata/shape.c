@@ -1,6 +1,6 @@
 /*
  * A device that is not there: the device that is there, soft-RoCE or soft-iWARP, reports the limits of another one, and
- * keeps to them. UDAT_TEST_SHAPE names a file of words "key=value"; "#" starts a comment. doc.go of scripts/trials/shapes has
+ * keeps to them. UDAT_TEST_SHAPE names a file of words "key=value"; "#" starts a comment. doc.go of scripts/dapl/devicetest/shapes has
  * the keys. What librdmacm asks about GIDs, and sets, is the kernel's: it has those of the device that is there.
  */
 #include "between.h"
