@@ -83,7 +83,7 @@ func newStatus(api []*function, raw, methods []*wrapper) *status {
 	}
 	for i := range exceptions {
 		if !needed[&exceptions[i]] {
-			s.complain("scripts/apistatus/status.go: the exception for %s is not needed: take it out", exceptions[i].names)
+			s.complain("scripts/trials/apistatus/status.go: the exception for %s is not needed: take it out", exceptions[i].names)
 		}
 	}
 	return s
@@ -139,7 +139,7 @@ func (s *status) judge(r *row) {
 		s.complain("%s: nothing in udat implements it", r.name)
 	}
 	if r.exception == nil && r.standsIn() {
-		s.complain("%v: scripts/apistatus/status.go has no reason why it stands in for %s", r.methods[0], r.name)
+		s.complain("%v: scripts/trials/apistatus/status.go has no reason why it stands in for %s", r.methods[0], r.name)
 	}
 }
 
@@ -186,7 +186,7 @@ func (s *status) page() []byte {
 What Go has for each of the %d functions of the native API: %d have a raw wrapper, %d a method, which stands in for %d of
 them: it does the work itself, and does not call the function.
 
-scripts/apistatus writes this page from the installed headers, the symbols of libdat2 and the Go sources; its comment says
+scripts/trials/apistatus writes this page from the installed headers, the symbols of libdat2 and the Go sources; its comment says
 how. Do not edit. [porting-table.md](porting-table.md) has types, members and constants.
 
 | C function | in package udat | in package cgo |

@@ -41,7 +41,7 @@ func TestReadmeProgram(t *testing.T) {
 	}
 }
 
-// The README's numbers of functions are those that scripts/apistatus counts.
+// The README's numbers of functions are those that scripts/trials/apistatus counts.
 func TestReadmeCounts(t *testing.T) {
 	status, err := os.ReadFile("../docs/reference/api-status.md")
 	if err != nil {

@@ -1,6 +1,6 @@
 //go:build linux && amd64
 
-// Package scripts has the tests of the shell scripts beside it.
+// Package scripts has the tests of the shell scripts, of the pages, and of what all packages have in common.
 package scripts
 
 import (
@@ -11,6 +11,14 @@ import (
 	"strings"
 	"testing"
 )
+
+// TestMain has the tests run in the folder of the scripts.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../.."); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 // with-device finds the device of a virtual machine, and can start a machine where there is no device.
 

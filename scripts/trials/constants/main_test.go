@@ -84,11 +84,11 @@ func TestGenerateRefuses(t *testing.T) {
 }
 
 func TestUpToDate(t *testing.T) {
-	want, err := generate("../../udat", "../../cgo")
+	want, err := generate("../../../udat", "../../../cgo")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := os.ReadFile(filepath.Join("../../udat", output)); err != nil || string(got) != string(want) {
+	if got, err := os.ReadFile(filepath.Join("../../../udat", output)); err != nil || string(got) != string(want) {
 		t.Errorf("%s is stale: run go generate ./udat (%v)", output, err)
 	}
 }

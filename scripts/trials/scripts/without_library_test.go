@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-const withoutLibrary = "./scripts/testdata/without_library"
+const withoutLibrary = "./scripts/trials/scripts/testdata/without_library"
 
 // TestBuildWithoutLibrary builds packages that import udat where there is no native library. Their tests are vetted, too.
 func TestBuildWithoutLibrary(t *testing.T) {

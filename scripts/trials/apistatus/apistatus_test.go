@@ -170,8 +170,8 @@ func TestProblems(t *testing.T) {
 		"udat/x.go: Empty: Implements has no prototype",
 		"dat_x_bare: no function of cgo implements it",
 		"dat_x_bare: nothing in udat implements it",
-		"udat/x.go: X.Modify: scripts/apistatus/status.go has no reason why it stands in for dat_x_query",
-		"scripts/apistatus/status.go: the exception for dat_x_free is not needed: take it out",
+		"udat/x.go: X.Modify: scripts/trials/apistatus/status.go has no reason why it stands in for dat_x_query",
+		"scripts/trials/apistatus/status.go: the exception for dat_x_free is not needed: take it out",
 		`udat/x.go: X.Modify: nothing in udat calls dat_x_modify: write "Stands in for:"`,
 		`udat/x.go: X.Wait: udat calls dat_x_wait: write "Implements:"`,
 	}

@@ -13,7 +13,7 @@ import (
 
 func everyPackage(t *testing.T) []string {
 	t.Helper()
-	t.Chdir("../..") // where scripts/test runs
+	t.Chdir("../../..") // where scripts/test runs
 	packages, err := listPackages(context.Background(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestListPackages(t *testing.T) {
 	all := everyPackage(t)
 	for pattern, wanted := range map[string][]string{
 		"./udat":                    {"udat"},
-		"./scripts/...":             {"scripts", "scripts/vm/testbed", "scripts/porting/portcheck"},
+		"./scripts/...":             {"scripts/trials/scripts", "scripts/vm/testbed", "scripts/porting/portcheck"},
 		"scripts/vm/guest/":         {"scripts/vm/guest"},
 		module + "examples/mpi/...": {"examples/mpi/mpi"},
 	} {

@@ -1,7 +1,7 @@
 // Command apistatus writes docs/reference/api-status.md: the Go functions for each function of the native API.
 //
-//	go run ./scripts/apistatus          writes the page
-//	go run ./scripts/apistatus -check   prints a line for each problem, and fails if there is one
+//	go run ./scripts/trials/apistatus          writes the page
+//	go run ./scripts/trials/apistatus -check   prints a line for each problem, and fails if there is one
 //
 // The native API is what the installed headers declare (prototypes, inline functions, and the macros dat_ia_open and
 // dat_ib_*) and what libdat2 exports.
@@ -68,7 +68,7 @@ func run(root string, check bool) (problems []string, err error) {
 		return nil, err
 	}
 	if !bytes.Equal(old, s.page()) {
-		s.complain("%s is stale: run go run ./scripts/apistatus", pageFile)
+		s.complain("%s is stale: run go run ./scripts/trials/apistatus", pageFile)
 	}
 	return s.problems, nil
 }
