@@ -360,78 +360,86 @@ const (
 	unsignalled = udat.CompletionUnsignalled
 )
 
-// create makes an endpoint with the given flags and frees it when the trial ends.
-func (t *trial) create(pz *udat.PZ, recv, request *udat.EVD, recvFlags, requestFlags udat.CompletionFlags) error {
-	t.Helper()
-	attr := udattest.DefaultAttr(t, t.ia)
-	attr.RecvCompletionFlags, attr.RequestCompletionFlags = recvFlags, requestFlags
-	ep, err := udat.CreateEP(t.ia, pz, recv, request, nil, &attr)
-	if err == nil {
-		t.cleanup(ep)
-	}
-	return err
+// flagged is an endpoint with completion flags, and the EVDs of its streams.
+type flagged struct {
+	name                    string
+	recv, request           *udat.EVD
+	recvFlags, requestFlags udat.CompletionFlags
+	allowed                 bool
 }
 
-func (t *trial) wantInvalidParameter(err error) {
+// tryFlags makes one endpoint after the other. Those that are made stay until the trial ends.
+func (t *trial) tryFlags(endpoints ...flagged) {
 	t.Helper()
-	t.refused(err, udat.ErrInvalidParameter)
+	pz, _ := t.zone()
+	for _, f := range endpoints {
+		attr := udattest.DefaultAttr(t, t.ia)
+		attr.RecvCompletionFlags, attr.RequestCompletionFlags = f.recvFlags, f.requestFlags
+		ep, err := udat.CreateEP(t.ia, pz, f.recv, f.request, nil, &attr)
+		if err == nil {
+			t.cleanup(ep)
+		}
+		if f.allowed != (err == nil) || err != nil && !errors.Is(err, udat.ErrInvalidParameter) {
+			t.Errorf("%s: allowed is %v, and the error is %v", f.name, f.allowed, err)
+		}
+	}
 }
 
 func sameFlags(t *trial) {
-	pz, _ := t.zone()
-	recv, request := t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO)
-	t.must(t.create(pz, recv, request, threshold, unsignalled))
-	t.must(t.create(pz, recv, request, threshold, unsignalled))
-	t.wantInvalidParameter(t.create(pz, recv, request, threshold, threshold))
-	t.wantInvalidParameter(t.create(pz, recv, request, solicited, unsignalled))
-	t.wantInvalidParameter(t.create(pz, recv, request, unsignalled, unsignalled))
-	t.wantInvalidParameter(t.create(pz, request, recv, threshold, unsignalled)) // the same EVDs for other streams
-	both := t.evd(256, udat.EVDDTO)
-	t.wantInvalidParameter(t.create(pz, both, both, threshold, unsignalled))
-	t.must(t.create(pz, both, both, threshold, threshold))
+	recv, request, both := t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO)
+	t.tryFlags(
+		flagged{"the first endpoint", recv, request, threshold, unsignalled, true},
+		flagged{"one like the first", recv, request, threshold, unsignalled, true},
+		flagged{"other flags of requests", recv, request, threshold, threshold, false},
+		flagged{"other flags of receives", recv, request, solicited, unsignalled, false},
+		flagged{"receives unsignalled", recv, request, unsignalled, unsignalled, false},
+		flagged{"the EVDs exchanged", request, recv, threshold, unsignalled, false},
+		flagged{"one EVD for different streams", both, both, threshold, unsignalled, false},
+		flagged{"one EVD for equal streams", both, both, threshold, threshold, true},
+	)
 }
 
 func mixedEVDTakesThreshold(t *trial) {
-	pz, _ := t.zone()
 	for _, other := range []udat.EVDFlags{udat.EVDSoftware, udat.EVDCR} {
 		mixed, plain := t.evd(256, udat.EVDDTO|other), t.evd(256, udat.EVDDTO)
-		t.wantInvalidParameter(t.create(pz, mixed, plain, unsignalled, threshold))
-		t.wantInvalidParameter(t.create(pz, mixed, plain, solicited, threshold))
-		t.wantInvalidParameter(t.create(pz, plain, mixed, threshold, unsignalled))
-		t.wantInvalidParameter(t.create(pz, mixed, mixed, unsignalled, unsignalled))
-		t.must(t.create(pz, mixed, mixed, threshold, threshold))
+		t.tryFlags(
+			flagged{"receives unsignalled", mixed, plain, unsignalled, threshold, false},
+			flagged{"receives solicited", mixed, plain, solicited, threshold, false},
+			flagged{"requests unsignalled", plain, mixed, threshold, unsignalled, false},
+			flagged{"both unsignalled", mixed, mixed, unsignalled, unsignalled, false},
+			flagged{"both threshold", mixed, mixed, threshold, threshold, true},
+		)
 	}
 	t.remark("with software events and connection requests, the only other streams that the providers let an EVD for completions have")
 }
 
 func unsignalledAlone(t *trial) {
-	pz, _ := t.zone()
-	evd, other := t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO)
-	t.must(t.create(pz, other, evd, threshold, unsignalled))
-	t.wantInvalidParameter(t.create(pz, other, evd, threshold, threshold))
-	t.wantInvalidParameter(t.create(pz, evd, other, threshold, threshold)) // receives beside requests
-	t.wantInvalidParameter(t.create(pz, evd, other, solicited, threshold))
-	t.must(t.create(pz, evd, evd, unsignalled, unsignalled))
-	recv := t.evd(256, udat.EVDDTO)
-	t.must(t.create(pz, recv, other, unsignalled, threshold))
-	t.wantInvalidParameter(t.create(pz, recv, other, threshold, threshold))
-	t.wantInvalidParameter(t.create(pz, other, recv, threshold, threshold))
+	evd, other, recv := t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO)
+	t.tryFlags(
+		flagged{"requests unsignalled", other, evd, threshold, unsignalled, true},
+		flagged{"requests threshold beside them", other, evd, threshold, threshold, false},
+		flagged{"receives threshold beside them", evd, other, threshold, threshold, false},
+		flagged{"receives solicited beside them", evd, other, solicited, threshold, false},
+		flagged{"both unsignalled beside them", evd, evd, unsignalled, unsignalled, true},
+		flagged{"receives unsignalled", recv, other, unsignalled, threshold, true},
+		flagged{"receives threshold beside those", recv, other, threshold, threshold, false},
+		flagged{"requests threshold beside those", other, recv, threshold, threshold, false},
+	)
 }
 
 func solicitedAlone(t *trial) {
-	pz, _ := t.zone()
-	evd, other := t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO)
-	t.must(t.create(pz, evd, other, solicited, threshold))
-	t.must(t.create(pz, evd, other, solicited, threshold))
-	t.wantInvalidParameter(t.create(pz, evd, other, threshold, threshold))
-	t.wantInvalidParameter(t.create(pz, evd, other, unsignalled, threshold))
-	t.wantInvalidParameter(t.create(pz, other, evd, threshold, threshold)) // requests
-	t.wantInvalidParameter(t.create(pz, other, evd, threshold, unsignalled))
-	both := t.evd(256, udat.EVDDTO)
-	t.wantInvalidParameter(t.create(pz, both, both, solicited, threshold))
-	t.wantInvalidParameter(t.create(pz, both, both, solicited, solicited))
-	mixed := t.evd(256, udat.EVDDTO|udat.EVDSoftware)
-	t.wantInvalidParameter(t.create(pz, mixed, other, solicited, threshold))
+	evd, other, both, mixed := t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO), t.evd(256, udat.EVDDTO|udat.EVDSoftware)
+	t.tryFlags(
+		flagged{"receives solicited", evd, other, solicited, threshold, true},
+		flagged{"the same again", evd, other, solicited, threshold, true},
+		flagged{"receives threshold beside them", evd, other, threshold, threshold, false},
+		flagged{"receives unsignalled beside them", evd, other, unsignalled, threshold, false},
+		flagged{"requests threshold beside them", other, evd, threshold, threshold, false},
+		flagged{"requests unsignalled beside them", other, evd, threshold, unsignalled, false},
+		flagged{"one EVD with requests", both, both, solicited, threshold, false},
+		flagged{"one EVD with requests solicited", both, both, solicited, solicited, false},
+		flagged{"an EVD with software events", mixed, other, solicited, threshold, false},
+	)
 }
 
 func createInvalidHandles(t *trial) {
@@ -532,11 +540,11 @@ func createInvalidAttributes(t *trial) {
 			t.Errorf("wrong %s: the call returns %v, %v", name, ep, err)
 		}
 	}
-	// Operations without an EVD for their completions.
-	_, err = udat.CreateEP(t.ia, e.PZ, nil, e.Request, e.Connect, &good)
-	t.wantInvalidParameter(err)
-	_, err = udat.CreateEP(t.ia, e.PZ, e.Recv, nil, e.Connect, &good)
-	t.wantInvalidParameter(err)
+	for name, evds := range map[string][2]*udat.EVD{"receives": {nil, e.Request}, "requests": {e.Recv, nil}} {
+		if _, err := udat.CreateEP(t.ia, e.PZ, evds[0], evds[1], e.Connect, &good); !errors.Is(err, udat.ErrInvalidParameter) {
+			t.Errorf("%s without an EVD for their completions: the error is %v", name, err)
+		}
+	}
 }
 
 func createWithoutRoom(t *trial) {

@@ -161,7 +161,7 @@ func (s *scene) acceptAll(listener *udattest.Listener) (stop func() int) {
 	})
 	end := sync.OnceFunc(func() {
 		for deadline := time.Now().Add(bound); alive.Load() > 0 && !s.Failed() && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // the goroutine above frees them as their ends come
 		}
 		cancel()
 		all.Wait()

@@ -201,7 +201,7 @@ func (s *scene) takeAddressAway() {
 			if time.Now().After(deadline) {
 				s.Fatalf("after ip addr %s, the device has its old addresses", verb)
 			}
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // nothing tells when the device has followed
 		}
 	}
 	netdev := s.interfaceOf(attr.Address)

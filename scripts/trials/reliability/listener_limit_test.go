@@ -34,7 +34,7 @@ func (s *scene) listenWithoutFiles() {
 	listener := udattest.Listen(s.T, s.ia)
 	stop := s.acceptAll(listener)
 	s.tell(int(listener.ConnQual))
-	// The meeting's file is opened first.
+	// The meeting's file is opened first. Only the process's files show that.
 	before := holdings(s.T).Descriptors
 	met := make(chan error, 1)
 	go func() {

@@ -286,7 +286,7 @@ func (h held) within(before held) bool {
 	return h.Descriptors <= before.Descriptors && h.Threads <= before.Threads+moreThreads && h.Pinned <= before.Pinned
 }
 
-// await is compare for resources that the library releases later.
+// await is compare for resources that threads of the library release later, which tells nobody.
 func (h held) await(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(bound); !holdings(t).within(h) && time.Now().Before(deadline); {

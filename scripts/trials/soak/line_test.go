@@ -194,7 +194,7 @@ func (p *plan) disturb(client, server *life, m *moments) error {
 			l = server
 		}
 		go func() {
-			time.Sleep(a.after)
+			time.Sleep(a.after) // a moment that the plan has chosen
 			outcome <- l.do(a.how)
 		}()
 	}
@@ -218,7 +218,7 @@ func (l *life) do(how way) (err error) {
 	case gracefullyThenAbruptly:
 		err = l.ep.Disconnect(udat.CloseGraceful)
 		if err == nil {
-			time.Sleep(time.Millisecond)
+			time.Sleep(time.Millisecond) // the graceful one is under way, or just over
 			err = l.ep.Disconnect(udat.CloseAbrupt)
 		}
 	case byFreeing:

@@ -131,7 +131,7 @@ func (m *middle) pass(to, from *net.TCPConn, toServer bool) {
 		at += n
 		for i, part := range parts {
 			if i > 0 {
-				time.Sleep(20 * time.Millisecond)
+				time.Sleep(20 * time.Millisecond) // the delay, in which the first part arrives alone
 			}
 			if _, err := to.Write(part); err != nil {
 				return
