@@ -21,10 +21,9 @@
 //	empty_error, empty  the error of a queue pair without requests; empty=any: or without receives
 //	sq_bytes            bytes of a queue of requests; each takes sq_overhead beside its segments or inline data
 //	max_inline          bytes of inline data
-//	srq_min, srq_round, srq_error, srq_resize_error
+//	srq_round, srq_error, srq_resize_error
 //	                    of shared receive queues
 //	mw_error            the error of each creation of a memory window
-//	bind_error          the error of each bind
 //	write_immediate     0: no RDMA writes with immediate data
 //	late                receives or requests: these complete one poll later
 //	vendor_err          the vendor's code of operations that fail

@@ -180,7 +180,7 @@ func (s shape) check(t *testing.T, adapter string, findings []finding) {
 		probeResize:    lacks("cq_resize_error"),
 		probeSRQ:       lacks("srq_error", "qp_error"),
 		probeSRQResize: lacks("srq_resize_error", "srq_error"),
-		probeRMR:       lacks("mw_error", "bind_error"),
+		probeRMR:       lacks("mw_error"),
 		probeAtomics:   s.number("atomic_cap", 1) == 0,
 		probeEndpoint:  lacks("qp_error"), probeConnection: lacks("qp_error"),
 	}

@@ -47,7 +47,7 @@ static int is(const char *name, const char *value)
 }
 
 /* The errors of calls that the device refuses, looked up once. */
-static int cq_resize_error, qp_error, srq_error, srq_resize_error, mw_error, bind_error, gid_error, empty_error;
+static int cq_resize_error, qp_error, srq_error, srq_resize_error, mw_error, gid_error, empty_error;
 static int infiniband, translates, late, late_receives, vendor_error, writes_immediate, atomics, read_sges, sges;
 
 static void read_shape(const char *path)
@@ -89,8 +89,7 @@ __attribute__((constructor)) static void find_shape(void)
 	read_shape(path);
 	cq_resize_error = (int)number("cq_resize_error", 0), qp_error = (int)number("qp_error", 0);
 	srq_error = (int)number("srq_error", 0), srq_resize_error = (int)number("srq_resize_error", 0);
-	mw_error = (int)number("mw_error", 0), bind_error = (int)number("bind_error", 0);
-	gid_error = (int)number("gid_error", 0), empty_error = (int)number("empty_error", 0);
+	mw_error = (int)number("mw_error", 0), gid_error = (int)number("gid_error", 0), empty_error = (int)number("empty_error", 0);
 	infiniband = number("link_layer", 0) == IBV_LINK_LAYER_INFINIBAND;
 	translates = infiniband || text("gid_tbl_len") != NULL;
 	late = text("late") != NULL, late_receives = is("late", "receives");
@@ -598,7 +597,7 @@ static struct ibv_mw *alloc_mw(struct ibv_pd *pd, enum ibv_mw_type type)
 
 static int bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
-	return bind_error ? refused(bind_error) : POST(pair_at(qp->qp_num), send, bind->wr_id, device.ops.bind_mw(qp, mw, bind));
+	return POST(pair_at(qp->qp_num), send, bind->wr_id, device.ops.bind_mw(qp, mw, bind));
 }
 
 /* Queue pairs and shared receive queues. Each request takes its overhead, and its pieces or its inline data, in blocks of 64 bytes. */
@@ -702,7 +701,7 @@ static struct ibv_srq *shape_ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_in
 		refused(srq_error ? srq_error : EINVAL);
 		return NULL;
 	}
-	room = rounded((int)asked, "srq_min", "srq_round");
+	room = rounded((int)asked, "", "srq_round");
 	attr->attr.max_wr = real(room);
 	srq = REAL(ibv_create_srq, pd, attr);
 	attr->attr.max_wr = srq ? (uint32_t)room : asked;
@@ -739,7 +738,7 @@ static int shape_ibv_modify_srq(struct ibv_srq *srq, struct ibv_srq_attr *attr, 
 		return refused(srq_resize_error);
 	if ((mask & IBV_SRQ_MAX_WR) && attr->max_wr > number("max_srq_wr", 1 << 20))
 		return refused(EINVAL);
-	room = rounded((int)attr->max_wr, "srq_min", "srq_round");
+	room = rounded((int)attr->max_wr, "", "srq_round");
 	changed.max_wr = real(room);
 	pthread_mutex_lock(&mutex);
 	error = REAL(ibv_modify_srq, srq, &changed, mask);
