@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package between has a library in C that comes between the native uDAPL libraries and what they call. It has a call fail
-// (failing.c: see package failures), or gives the device the limits of another one (shape.c: see package shapes).
+// Package between builds what tests have in C. Its own library comes between the native uDAPL libraries and what they call.
+// It has a call fail (failing.c: see package failures), or gives the device the limits of another one (shape.c: see package
+// shapes).
 package between
 
 import (
@@ -23,16 +24,44 @@ import (
 //go:embed testdata
 var sources embed.FS
 
-// Library compiles the library, until the test ends.
-func Library(t testing.TB) (file string) {
+// Library builds the library, until the test ends.
+func Library(t testing.TB) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := os.CopyFS(folder, sources); err != nil {
 		t.Fatal(err)
 	}
-	file = filepath.Join(folder, "between.so")
-	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -O1 -Wall -Wextra -Werror -o "$1" "$2"/failing.c "$2"/shape.c -ldl`
-	if out, err := exec.Command("sh", "-c", compile, "sh", file, filepath.Join(folder, "testdata")).CombinedOutput(); err != nil {
+	return compile(t, asPreload, "-O1", filepath.Join(folder, "testdata/failing.c"), filepath.Join(folder, "testdata/shape.c"))
+}
+
+// Preload builds a library to be preloaded from C source, and Program a program.
+func Preload(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	return compile(t, asPreload, append([]string{write(t, source)}, flags...)...)
+}
+
+// Program is like Preload.
+func Program(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	return compile(t, `"$@" $(pkg-config --cflags --libs goudat)`, append([]string{write(t, source)}, flags...)...)
+}
+
+const asPreload = `$(pkg-config --cflags goudat) -shared -fPIC "$@" -ldl`
+
+func write(t testing.TB, source string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "source.c")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func compile(t testing.TB, how string, args ...string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "built")
+	args = append([]string{"-c", "exec gcc $CGO_CFLAGS -Wall -Wextra -Werror " + how, "sh", "-o", file}, args...)
+	if out, err := exec.Command("sh", args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return file

@@ -4,27 +4,27 @@ package failures
 
 import (
 	"bufio"
+	_ "embed"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/scripts/dapl/devicetest/between"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 const cma = "ofa-v2-cma"
 
-// cmPeer compiles the peer, and returns the command that starts it.
+//go:embed testdata/cm_peer.c
+var cmPeer string
+
+// cmPeer builds the peer, and returns the command that starts it.
 func (h *host) cmPeer(what string, qual udat.ConnQual) *exec.Cmd {
 	h.Helper()
-	program := filepath.Join(h.TempDir(), "cm_peer")
-	const compile = `exec gcc $CGO_CFLAGS -Wall -Wextra -Werror -o "$1" testdata/cm_peer.c $(pkg-config --cflags --libs goudat) -lrdmacm`
-	if out, err := exec.Command("sh", "-c", compile, "sh", program).CombinedOutput(); err != nil {
-		h.Fatalf("gcc: %v\n%s", err, out)
-	}
+	program := between.Program(h, cmPeer, "-lrdmacm")
 	cmd := exec.Command(program, what, h.address.String(), fmt.Sprint(qual))
 	cmd.Stderr = os.Stderr
 	return cmd
