@@ -19,6 +19,6 @@
 // names, and functions that only fail: see Available.
 package cgo
 
-//go:generate go run ../scripts/withoutcgo
+//go:generate go run ../scripts/trials/withoutcgo
 
 //go:generate env GOWORK=off go tool -modfile=../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=EPState,EventNumber,ConnectionEvent,AsyncEvent,DTOStatus,DTO,ReturnClass,ReturnType,ReturnSubtype,IBReturn,ServiceType,MemType,VAType,RMRScope,Extension,QOS,IOVOwnership,EPCreatorForPSP,PZSupport,HandleType,SRQState,IBOp,IBExtType,IBStatus,ProxyType

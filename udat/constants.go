@@ -9,7 +9,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-//go:generate go run ../scripts/constants
+//go:generate go run ../scripts/trials/constants
 
 // EPState is the state of an endpoint.
 //

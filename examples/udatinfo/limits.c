@@ -1,5 +1,5 @@
 /*
- * What a device can do, as words of a shape: see package udat/shapes. Attributes come from queries. The rest is found out
+ * What a device can do, as words of a shape: see package scripts/dapl/devicetest/shapes. Attributes come from queries. The rest is found out
  * by trials, as no attribute tells it: what the lengths of queues become, and with which error what the device lacks fails.
  */
 #include <errno.h>

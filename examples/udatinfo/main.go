@@ -28,7 +28,7 @@ Flags:
   -json            print the same as JSON
   -config          print entries for dat.conf, for the devices of this machine, and nothing else
   -report          print the limits of each device, for a report to the authors of goudat: a file of the form of
-                   udat/shapes, with all else that udatinfo prints as comments
+                   scripts/dapl/devicetest/shapes, with all else that udatinfo prints as comments
   -register BYTES  memory to register on each adapter that opens, to try the limit on locked memory, besides what the
                    message needs (default 1048576)
 

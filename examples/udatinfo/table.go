@@ -90,7 +90,7 @@ func (r *report) print(out io.Writer) error {
 	return nil
 }
 
-// printShapes writes the limits of each device in the form of package udat/shapes, and the report as comments.
+// printShapes writes the limits of each device in the form of package scripts/dapl/devicetest/shapes, and the report as comments.
 func (r *report) printShapes(out io.Writer) error {
 	for _, d := range r.Devices {
 		fmt.Fprintf(out, "# %s: reported by udatinfo, %s\n%s", d.Name, time.Now().UTC().Format(time.DateOnly), deviceLimits(d.Name))

@@ -2,4 +2,7 @@ module github.com/goudat/goudat/scripts/dapl
 
 go 1.24
 
-require github.com/goudat/goudat v0.0.0
+require (
+	github.com/goudat/goudat v0.0.0
+	github.com/goudat/goudat/scripts/vm v0.0.0
+)

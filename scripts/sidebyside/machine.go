@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/goudat/goudat/udat/udattest/control"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 // machine describes the machine of a run.

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goudat/goudat/udat/udattest/control"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 func main() {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/goudat/goudat/udat/udattest/control"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 // patience bounds the wait for a twin's next line. It is long, for a busy emulated machine.

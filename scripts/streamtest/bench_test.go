@@ -16,8 +16,8 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/scripts/streamtest/rsocket"
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // halfCloser is what *net.TCPConn and *stream.Conn have.
@@ -168,7 +168,7 @@ func BenchmarkMachines(b *testing.B) {
 		connections.Wait()
 		var addresses []string
 		for _, name := range udattest.Names(b) {
-			l := listen(b, open(b, name))
+			l := listen(b, open(b, name, nil))
 			go serveBench(l, &connections)
 			addresses = append(addresses, l.Addr().String())
 		}
@@ -191,7 +191,7 @@ func BenchmarkMachines(b *testing.B) {
 	meet(b.Context(), "measured", "")
 	addresses = strings.Fields(meet(udattest.Context(b), "listening with adapters", ""))
 	for i, name := range udattest.Names(b) {
-		a := open(b, name)
+		a := open(b, name, nil)
 		benchDial(b, figures, name, func() (net.Conn, error) { return a.Dial(b.Context(), "rdma", addresses[i]) })
 	}
 	fmt.Printf("\n%s\n", figures)

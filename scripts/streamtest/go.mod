@@ -4,6 +4,7 @@ go 1.24.0
 
 require (
 	github.com/goudat/goudat v0.0.0
+	github.com/goudat/goudat/scripts/vm v0.0.0
 	golang.org/x/net v0.49.0
 	google.golang.org/grpc v1.80.0
 	google.golang.org/protobuf v1.36.12
@@ -15,4 +16,7 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260120221211-b8f7ae30c516 // indirect
 )
 
-replace github.com/goudat/goudat => ../..
+replace (
+	github.com/goudat/goudat => ../..
+	github.com/goudat/goudat/scripts/vm => ../vm
+)

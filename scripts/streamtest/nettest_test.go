@@ -22,13 +22,13 @@ func want(t testing.TB, err error) {
 // forEachAdapter runs a test over each adapter.
 func forEachAdapter(t *testing.T, test func(t *testing.T, a *stream.Adapter)) {
 	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) { test(t, open(t, name)) })
+		t.Run(name, func(t *testing.T) { test(t, open(t, name, nil)) })
 	}
 }
 
-func open(t testing.TB, name string) *stream.Adapter {
+func open(t testing.TB, name string, config *stream.Config) *stream.Adapter {
 	t.Helper()
-	a, err := stream.Open(name, nil)
+	a, err := stream.Open(name, config)
 	want(t, err)
 	t.Cleanup(func() { want(t, a.Close()) })
 	return a

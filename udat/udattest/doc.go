@@ -44,6 +44,7 @@
 //
 //	go test -exec <goudat>/scripts/testbed ./...
 //
-// Tests of several machines have package udattest/control to meet each other,
-// and to cut links and kill machines. Package udat/reliability has an example.
+// Tests of several machines have package control of the test bed's module,
+// github.com/goudat/goudat/scripts/vm/control, to meet each other, and to cut
+// links and kill machines. scripts/trials/reliability has an example.
 package udattest

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat/udattest"
-	"github.com/goudat/goudat/udat/udattest/control"
 )
 
 // asyncEvents writes to a pipe which asynchronous events the library has handled. It can make each of them another

@@ -166,6 +166,10 @@ func testRefusedModify(t *testing.T, a *adapter, e *endpoint, connect queue) {
 		cgo.EPFieldServiceType:      func(p *cgo.EPParam) { p.EPAttr.ServiceType++ },
 		cgo.EPFieldQOS:              func(p *cgo.EPParam) { p.EPAttr.QOS++ },
 
+		// No provider has such attributes, and none of them is none.
+		cgo.EPFieldNumTransportAttr | cgo.EPFieldTransportSpecificAttr: func(p *cgo.EPParam) {},
+		cgo.EPFieldNumProviderAttr | cgo.EPFieldProviderSpecificAttr:   func(p *cgo.EPParam) {},
+
 		cgo.EPFieldMaxRDMAReadOut:      func(p *cgo.EPParam) { p.EPAttr.MaxRDMAReadOut = 1 << 20 },
 		cgo.EPFieldRecvCompletionFlags: func(p *cgo.EPParam) { p.EPAttr.RecvCompletionFlags = cgo.CompletionSuppress },
 	} {

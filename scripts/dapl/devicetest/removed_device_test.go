@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest/control"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 // A device that was removed opens no more adapters, though one of its name may be there again, until all that it has are

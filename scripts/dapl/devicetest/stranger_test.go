@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -253,19 +252,4 @@ func TestEventsOfStrangers(t *testing.T) {
 			}
 		}
 	}
-}
-
-// buildProgram builds a program from C source.
-func buildProgram(t *testing.T, content string, flags ...string) (program string) {
-	t.Helper()
-	folder := t.TempDir()
-	source, program := filepath.Join(folder, "program.c"), filepath.Join(folder, "program")
-	if err := os.WriteFile(source, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const compile = `exec gcc $CGO_CFLAGS -Wall -Wextra -Werror "$@" $(pkg-config --cflags --libs goudat)`
-	if out, err := exec.Command("sh", append([]string{"-c", compile, "sh", "-o", program, source}, flags...)...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	return program
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/goudat/goudat/scripts/dapl/devicetest/between"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -97,17 +98,4 @@ func withFile(t *testing.T, source, variable string) string {
 	return ""
 }
 
-// buildPreload builds a library for preloading from C source.
-func buildPreload(t *testing.T, content string, flags ...string) (library string) {
-	t.Helper()
-	folder := t.TempDir()
-	source, library := filepath.Join(folder, "preload.c"), filepath.Join(folder, "preload.so")
-	if err := os.WriteFile(source, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	const compile = `exec gcc $CGO_CFLAGS $(pkg-config --cflags goudat) -shared -fPIC -Wall -Wextra -Werror "$@" -ldl`
-	if out, err := exec.Command("sh", append([]string{"-c", compile, "sh", "-o", library, source}, flags...)...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
-	}
-	return library
-}
+var buildPreload, buildProgram = between.Preload, between.Program

@@ -1,0 +1,113 @@
+//go:build linux
+
+// Package between builds what tests have in C. Its own library comes between the native uDAPL libraries and what they call.
+// It has a call fail (failing.c: see package failures), or gives the device the limits of another one (shape.c: see package
+// shapes).
+package between
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+//go:embed testdata
+var sources embed.FS
+
+// Library builds the library, until the test ends.
+func Library(t testing.TB) string {
+	t.Helper()
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, sources); err != nil {
+		t.Fatal(err)
+	}
+	return compile(t, asPreload, "-O1", filepath.Join(folder, "testdata/failing.c"), filepath.Join(folder, "testdata/shape.c"))
+}
+
+// Preload builds a library to be preloaded from C source, and Program a program.
+func Preload(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	return compile(t, asPreload, append([]string{write(t, source)}, flags...)...)
+}
+
+// Program is like Preload.
+func Program(t testing.TB, source string, flags ...string) string {
+	t.Helper()
+	return compile(t, `"$@" $(pkg-config --cflags --libs goudat)`, append([]string{write(t, source)}, flags...)...)
+}
+
+const asPreload = `$(pkg-config --cflags goudat) -shared -fPIC "$@" -ldl`
+
+func write(t testing.TB, source string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "source.c")
+	if err := os.WriteFile(file, []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func compile(t testing.TB, how string, args ...string) (file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "built")
+	args = append([]string{"-c", "exec gcc $CGO_CFLAGS -Wall -Wextra -Werror " + how, "sh", "-o", file}, args...)
+	if out, err := exec.Command("sh", args...).CombinedOutput(); err != nil {
+		t.Fatalf("gcc: %v\n%s", err, out)
+	}
+	return file
+}
+
+// patience is far longer than a child takes that does not hang.
+const patience = 90 * time.Second
+
+// Run runs this test program again, with the library and the environment, and decodes the JSON that it prints. The error
+// of a process that crashes or hangs has its stacks.
+func Run(library string, result any, environment ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Env = append(append(os.Environ(), environment...), "LD_PRELOAD="+library, "GOTRACEBACK=all")
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // to see where it hangs
+	cmd.WaitDelay = 10 * time.Second
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if err == nil {
+		err = json.Unmarshal(stdout.Bytes(), result)
+	}
+	if ctx.Err() != nil {
+		err = errors.New("it hangs")
+	}
+	if err != nil {
+		return fmt.Errorf("the process: %w\n%s%s", err, stdout.String(), withoutAddresses(stderr.String()))
+	}
+	return nil
+}
+
+// withoutAddresses returns what a process says that crashes: the reason, and the calls of the goroutines that are not
+// the runtime's own.
+func withoutAddresses(out string) string {
+	var b strings.Builder
+	for part := range strings.SplitSeq(out, "\n\n") {
+		if strings.HasPrefix(part, "goroutine") && !strings.Contains(part, "/udat") {
+			continue
+		}
+		for line := range strings.SplitSeq(part, "\n") {
+			if !strings.HasPrefix(line, "\t") && !strings.HasPrefix(line, "runtime.") {
+				line, _, _ = strings.Cut(line, " gp=")
+				b.WriteString("\t\t" + line + "\n")
+			}
+		}
+	}
+	return b.String()
+}
