@@ -87,8 +87,9 @@ func TestCNODescriptor(t *testing.T) {
 		conn := must(cno.SyscallConn())
 		edges := must(syscall.EpollCreate1(syscall.EPOLL_CLOEXEC))
 		defer syscall.Close(edges)
+		// 1<<31 is EPOLLET, of which package syscall has the wrong sign on some processors.
 		want(t, conn.Control(func(fd uintptr) {
-			want(t, syscall.EpollCtl(edges, syscall.EPOLL_CTL_ADD, int(fd), &syscall.EpollEvent{Events: syscall.EPOLLIN | -syscall.EPOLLET, Fd: int32(fd)}))
+			want(t, syscall.EpollCtl(edges, syscall.EPOLL_CTL_ADD, int(fd), &syscall.EpollEvent{Events: syscall.EPOLLIN | 1<<31, Fd: int32(fd)}))
 		}))
 		edge := func(timeout int) bool {
 			n, err := syscall.EpollWait(edges, make([]syscall.EpollEvent, 2), timeout)
