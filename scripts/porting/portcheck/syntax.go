@@ -28,9 +28,9 @@ type source struct {
 	pasted      map[int]bool // those beside ##
 }
 
-// annotations are macros of the headers of DAT and of programs that follow them. They mean nothing, and no parser that
+// annotations are macros of the headers of DAT and popt, and of programs that follow them. They mean nothing, and no parser that
 // does not know them gets past them.
-var annotations = map[string]bool{"IN": true, "OUT": true, "INOUT": true, "DAT_API": true, "DT_API": true}
+var annotations = map[string]bool{"IN": true, "OUT": true, "INOUT": true, "DAT_API": true, "DT_API": true, "POPT_AUTOHELP": true, "POPT_TABLEEND": true}
 
 // file parses the text of a file. The bodies of its macros are parsed, too: as statements, or expressions.
 func (p parser) file(name string, text []byte) *source {
