@@ -6,3 +6,5 @@ require (
 	github.com/google/go-cmp v0.7.0
 	github.com/goudat/goudat v0.0.0
 )
+
+replace github.com/goudat/goudat => ../..
