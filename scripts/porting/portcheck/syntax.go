@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -87,10 +88,8 @@ func (n *node) child(field string) *node {
 // within returns the innermost node around n of one of the kinds, or nil.
 func (n *node) within(kinds ...string) *node {
 	for up := n.parent; up != nil; up = up.parent {
-		for _, kind := range kinds {
-			if up.kind == kind {
-				return up
-			}
+		if slices.Contains(kinds, up.kind) {
+			return up
 		}
 	}
 	return nil
