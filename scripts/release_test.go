@@ -189,7 +189,7 @@ func TestRehearsal(t *testing.T) {
 	u := &user{filepath.Join(folder, "program"), append(withoutSettings(), "GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOPROXY=direct",
 		"GOMODCACHE="+published, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+r.folder+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+modulePath)}
 	write(t, filepath.Join(u.folder, "main.go"), readme(t, "go")[0])
-	for _, tag := range strings.Fields(r.git(t, "tag")) {
+	for tag := range strings.FieldsSeq(r.git(t, "tag")) {
 		nested, version := path.Split(tag)
 		u.run(t, "go", "mod", "download", path.Join(modulePath, nested)+"@"+version)
 	}
