@@ -129,8 +129,8 @@ func (d *declarations) structFacts(t *testing.T, name *ast.Ident, st *ast.Struct
 	typ := d.info.Defs[name].Type().Underlying().(*types.Struct)
 	facts := []fact{{name.Name, "sizeof(" + cType + ")", fmt.Sprint(d.sizes.Sizeof(typ))}}
 	var vars []*types.Var
-	for i := range typ.NumFields() {
-		vars = append(vars, typ.Field(i))
+	for field := range typ.Fields() {
+		vars = append(vars, field)
 	}
 	offsets := d.sizes.Offsetsof(vars)
 	for i, field := range st.Fields.List {

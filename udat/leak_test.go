@@ -39,7 +39,7 @@ func TestLeakReport(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(udattest.Context(t), os.Args[0])
-			cmd.Env = append(os.Environ(), leakVariable+"="+name, "UDAT_LEAKS=print", "LSAN_OPTIONS=detect_leaks=0")
+			cmd.Env = append(os.Environ(), leakVariable+"="+name, "UDAT_LEAKS=print", "GODEBUG=", "LSAN_OPTIONS=detect_leaks=0")
 			var stdout, stderr bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &stdout, &stderr
 			if err := cmd.Run(); err != nil {

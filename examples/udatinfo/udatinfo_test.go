@@ -204,7 +204,7 @@ func TestReport(t *testing.T) {
 	values := map[string]string{}
 	for line := range strings.Lines(out.stdout) {
 		line, _, _ = strings.Cut(line, "#")
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			key, value, found := strings.Cut(word, "=")
 			if !found || value == "" {
 				t.Errorf("the report has the word %q", word)

@@ -7,3 +7,5 @@ require (
 	github.com/goudat/goudat v0.0.0
 	github.com/goudat/goudat/scripts/vm v0.0.0
 )
+
+replace github.com/goudat/goudat => ../..

@@ -78,7 +78,7 @@ func processor() string {
 	if err != nil {
 		return "unknown"
 	}
-	for _, line := range strings.Split(string(text), "\n") {
+	for line := range strings.SplitSeq(string(text), "\n") {
 		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
 			return strings.TrimSpace(value)
 		}

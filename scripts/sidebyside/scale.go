@@ -220,7 +220,7 @@ func (p *process) result() (figures, error) {
 // readFigures reads "name=number name=number".
 func readFigures(text string) (figures, error) {
 	s := make(figures)
-	for _, field := range strings.Fields(text) {
+	for field := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(field, "=")
 		number, err := strconv.ParseFloat(value, 64)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,13 +18,19 @@ import (
 // machine. TestMain may change it.
 var Patience = 30 * time.Second
 
+const howToRun = `there is no RDMA device to test on. Run go test -exec "go tool testbed" (in goudat's clone, -exec scripts/testbed), or set UDAT_TEST_IA to the name of an adapter`
+
+// withoutDevice counts the tests that were skipped for that.
+var withoutDevice atomic.Int32
+
 // Names returns the registry names of the adapters to test on. Without any, the test
 // skips.
 func Names(t testing.TB) []string {
 	t.Helper()
 	list := os.Getenv("UDAT_TEST_IA")
 	if list == "" {
-		t.Skip("no RDMA device to test on: run goudat's scripts/test, or go test -exec <goudat>/scripts/testbed, or set UDAT_TEST_IA to the registry name of an adapter")
+		withoutDevice.Add(1)
+		t.Skip(howToRun)
 	}
 	return strings.Split(list, ",")
 }

@@ -3,6 +3,8 @@ package udattest
 import (
 	"fmt"
 	"os"
+	"runtime/pprof"
+	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -10,7 +12,9 @@ import (
 
 // Main runs the tests of a package and ends the process, as TestMain's last
 // call. When the tests have left objects alive, it prints each of them with the
-// line that made it, and the run fails.
+// line that made it, and the run fails. From Go 1.27 on it also fails, with
+// their stacks, when goroutines are left that nothing can wake. If there was no
+// device, it says how to run what was skipped.
 func Main(m *testing.M) {
 	code := m.Run()
 	if living := udat.Living(); len(living) > 0 {
@@ -19,6 +23,16 @@ func Main(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "\t%v\n", o)
 		}
 		code = max(code, 1)
+	}
+	if profile := pprof.Lookup("goroutineleak"); profile != nil {
+		var stacks strings.Builder
+		if err := profile.WriteTo(&stacks, 1); err != nil || profile.Count() > 0 {
+			fmt.Fprintf(os.Stderr, "udattest: the tests have left goroutines that nothing can wake: %v\n%s", err, &stacks)
+			code = max(code, 1)
+		}
+	}
+	if n := withoutDevice.Load(); n > 0 {
+		fmt.Fprintf(os.Stderr, "udattest: skipped tests: %d, since %s\n", n, howToRun)
 	}
 	os.Exit(code)
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"runtime"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +51,34 @@ func TestMainFindsLeaks(t *testing.T) {
 		if diff := cmp.Diff(want, text); diff != "" {
 			t.Errorf("output (-want +got): %s", diff)
 		}
+	}
+}
+
+// What a run without a device has skipped is in its last line.
+func TestMainSaysWhatIsSkipped(t *testing.T) {
+	cmd := exec.CommandContext(udattest.Context(t), os.Args[0], "-test.run=^TestEcho$")
+	cmd.Env = append(os.Environ(), "UDAT_TEST_IA=")
+	out, err := cmd.CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	if last := lines[len(lines)-1]; err != nil || !strings.Contains(last, "skipped tests: 1, since there is no RDMA device") || !strings.Contains(last, "-exec") {
+		t.Errorf("%v: the run ends with %q", err, last)
+	}
+}
+
+// The run of a test that leaves a goroutine which nothing can wake fails, and shows its stack.
+func TestMainFindsGoroutines(t *testing.T) {
+	if os.Getenv(leaveVariable) != "" {
+		go func() { <-make(chan int) }()
+		runtime.Gosched()
+		return
+	}
+	if pprof.Lookup("goroutineleak") == nil {
+		t.Skip("this Go has no profile of leaked goroutines")
+	}
+	cmd := exec.CommandContext(udattest.Context(t), os.Args[0], "-test.run=^TestMainFindsGoroutines$")
+	cmd.Env = append(os.Environ(), leaveVariable+"=yes")
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "TestMainFindsGoroutines.func1") {
+		t.Errorf("%v: the run says\n%s", err, out)
 	}
 }
 

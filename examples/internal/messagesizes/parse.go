@@ -10,7 +10,7 @@ import (
 // Parse parses a comma-separated list of at most count sizes, each from least to most bytes.
 func Parse(list string, least, most, count int) ([]int, error) {
 	var sizes []int
-	for _, field := range strings.Split(list, ",") {
+	for field := range strings.SplitSeq(list, ",") {
 		size, err := strconv.Atoi(strings.TrimSpace(field))
 		if err != nil || size < least || size > most {
 			return nil, fmt.Errorf("%q is not a number from %d to %d", field, least, most)

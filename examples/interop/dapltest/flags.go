@@ -186,7 +186,7 @@ func readScript(name string, rest []string) ([]string, error) {
 	}
 	var args []string
 	for line := range strings.Lines(string(script)) {
-		for _, field := range strings.Fields(line) {
+		for field := range strings.FieldsSeq(line) {
 			if field[0] == '#' {
 				break
 			}

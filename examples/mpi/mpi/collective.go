@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"unsafe"
 )
 
@@ -89,10 +90,8 @@ func (c *Comm) enter(name string, root int, kind elementKind) error {
 	fmt.Fprint(h, name, root, kind)
 	sum := h.Sum32()
 	c.running, c.tag = name, c.sequence<<digestBits|int(sum^sum>>digestBits)&(1<<digestBits-1)&^purposeMask
-	for _, m := range w.matcher.messages(c.collectiveContext()) { // of ranks that were faster
-		if c.stray(m) {
-			return w.err
-		}
+	if slices.ContainsFunc(w.matcher.messages(c.collectiveContext()), c.stray) {
+		return w.err
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -28,9 +29,9 @@ type source struct {
 	pasted      map[int]bool // those beside ##
 }
 
-// annotations are macros of the headers of DAT and of programs that follow them. They mean nothing, and no parser that
+// annotations are macros of the headers of DAT and popt, and of programs that follow them. They mean nothing, and no parser that
 // does not know them gets past them.
-var annotations = map[string]bool{"IN": true, "OUT": true, "INOUT": true, "DAT_API": true, "DT_API": true}
+var annotations = map[string]bool{"IN": true, "OUT": true, "INOUT": true, "DAT_API": true, "DT_API": true, "POPT_AUTOHELP": true, "POPT_TABLEEND": true}
 
 // file parses the text of a file. The bodies of its macros are parsed, too: as statements, or expressions.
 func (p parser) file(name string, text []byte) *source {
@@ -87,10 +88,8 @@ func (n *node) child(field string) *node {
 // within returns the innermost node around n of one of the kinds, or nil.
 func (n *node) within(kinds ...string) *node {
 	for up := n.parent; up != nil; up = up.parent {
-		for _, kind := range kinds {
-			if up.kind == kind {
-				return up
-			}
+		if slices.Contains(kinds, up.kind) {
+			return up
 		}
 	}
 	return nil

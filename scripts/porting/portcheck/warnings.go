@@ -18,6 +18,7 @@ type warning struct {
 // subjects are what warnings are about, with the anchor of the guide's section.
 var subjects = map[string]string{
 	"1.x":          "from-udapl-1x",
+	"accept":       "memory-that-the-peer-writes",
 	"code":         "errors",
 	"cookie":       "cookies",
 	"EVD length":   "event-loops",
@@ -186,6 +187,14 @@ func (c *checker) warnOfCall(n *node, args []*node) {
 		if len(args) == 1 {
 			c.say(n, "1.x", "1 argument: a call of 1.x, which sends no private data")
 		}
+		c.warnOfRaw(n, arg(2))
+	case "dat_cr_accept":
+		c.warnOfRaw(n, arg(3))
+		c.warnOfAccept(n)
+	case "dat_ep_connect":
+		c.warnOfRaw(n, arg(5))
+	case "dat_ep_dup_connect":
+		c.warnOfRaw(n, arg(4))
 	case "dat_evd_create":
 		flags := arg(3)
 		if flags != nil && (strings.Contains(flags.text, "DAT_EVD_DTO_FLAG") || !strings.Contains(flags.text, "DAT_EVD_")) {
@@ -197,6 +206,42 @@ func (c *checker) warnOfCall(n *node, args []*node) {
 		c.warnOfSharedEVD(n, arg(2), arg(3), arg(4))
 	}
 }
+
+// warnOfRaw looks at the private data that a call sends.
+func (c *checker) warnOfRaw(n, data *node) {
+	if data = data.stripped(); data != nil && data.kind == "pointer_expression" && strings.HasPrefix(data.text, "&") {
+		if inner := data.child("argument"); inner == nil || inner.kind != "subscript_expression" {
+			c.say(n, "wire", "%s is sent as it is in memory: fixed layout and byte order, by encoding/binary or RMRTriplet.AppendBinary", clip(data.text[1:]))
+		}
+	}
+}
+
+// warnOfAccept looks for posts after an accept, which nothing between them makes wait for the connection.
+func (c *checker) warnOfAccept(accept *node) {
+	function := accept.within("function_definition")
+	if function == nil {
+		return
+	}
+	waited := false
+	function.walk(func(n *node) bool {
+		if n.kind != "identifier" || n.offset <= accept.offset || !called(n) {
+			return true
+		}
+		switch {
+		case takesEvents.MatchString(n.text):
+			waited = true
+		case sends.MatchString(n.text) && !waited:
+			c.say(n, "accept", "nothing here waits for DAT_CONNECTION_EVENT_ESTABLISHED after dat_cr_accept: in Go CR.AcceptAndWait; "+
+				"that the peer's bytes are there does not say that the endpoint is connected")
+		}
+		return true
+	})
+}
+
+var (
+	takesEvents = regexp.MustCompile(`^dat_(evd_wait|evd_dequeue|cno_wait)$|(?i)(wait|establish|poll|progress)`)
+	sends       = regexp.MustCompile(`^dat_(ep_post_(send|rdma)|ib_post_)`)
+)
 
 // warnOfSharedEVD looks at the EVDs of an endpoint.
 func (c *checker) warnOfSharedEVD(n, recv, request, connect *node) {
@@ -391,6 +436,9 @@ func idle(body, condition *node) bool {
 	return !busy
 }
 
+// octets are types whose order does not matter.
+var octets = regexp.MustCompile(`^((un)?signed )?char$|^void$|^u?int8_t$|^DAT_(PVOID|U?INT8)$`)
+
 var waits = regexp.MustCompile(`(?i)(yield|sleep|pause|relax|barrier)`)
 
 // warnOfPrivateData looks at uses of private data.
@@ -403,9 +451,15 @@ func (c *checker) warnOfPrivateData(n *node) {
 	case "private_data_size":
 		c.say(field, "private data", "not the length that was sent, with CMA: use a fixed layout, or send the length")
 	case "private_data":
-		outer := n
+		outer, laidOver := n, false
 		for outer.parent.kind == "cast_expression" || outer.parent.kind == "parenthesized_expression" {
 			outer = outer.parent
+			if t := outer.child("type"); t != nil && outer.kind == "cast_expression" {
+				laidOver = !octets.MatchString(typeText(t))
+			}
+		}
+		if laidOver {
+			c.say(field, "wire", "a structure laid over it: fixed layout and byte order, by encoding/binary or RMRTriplet.UnmarshalBinary")
 		}
 		kept := outer.parent.kind == "init_declarator" || outer.parent.kind == "assignment_expression" && outer.field == "right"
 		switch {

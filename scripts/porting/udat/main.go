@@ -37,8 +37,8 @@ requires goudat, where the pages and the documentation are.
 	}
 }
 
-// lookUp prints what is known of C names. document returns the documentation of a name of package udat.
-func lookUp(out io.Writer, names []string, document func(string) (string, error)) (err error) {
+// lookUp prints what is known of C names. document returns the documentation of a name of package udat, in the folder of goudat.
+func lookUp(out io.Writer, names []string, document func(folder, symbol string) (string, error)) (err error) {
 	g, err := guide.Read()
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func lookUp(out io.Writer, names []string, document func(string) (string, error)
 					continue
 				}
 				told = append(told, symbol)
-				text, failed := document(symbol)
+				text, failed := document(g.Folder, symbol)
 				if failed != nil {
 					err = errors.Join(err, failed)
 					continue
@@ -122,8 +122,9 @@ func symbols(e guide.Entry) (names []string) {
 	return names
 }
 
-func goDoc(symbol string) (string, error) {
-	cmd := exec.Command("go", "doc", "github.com/goudat/goudat/udat", symbol)
+// goDoc returns the documentation in the goudat of the folder.
+func goDoc(folder, symbol string) (string, error) {
+	cmd := exec.Command("go", "-C", folder, "doc", "github.com/goudat/goudat/udat", symbol)
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint
 	text, err := cmd.Output()

@@ -10,7 +10,7 @@ import (
 )
 
 func TestLookUp(t *testing.T) {
-	document := func(symbol string) (string, error) { return "documentation of " + symbol, nil }
+	document := func(_, symbol string) (string, error) { return "documentation of " + symbol, nil }
 	for name, want := range map[string][]string{
 		"dat_ep_post_send":          {"dat_ep_post_send: EP.PostSend(iov []Segment", "\ndocumentation of EP.PostSend\n"},
 		"DAT_EP_POST_SEND":          {"dat_ep_post_send: EP.PostSend("},
@@ -39,7 +39,7 @@ func TestLookUp(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	none := func(string) (string, error) { return "", errors.New("no documentation") }
+	none := func(_, _ string) (string, error) { return "", errors.New("no documentation") }
 	err := lookUp(&bytes.Buffer{}, []string{"post_send", "nothing_at_all", "dat_pz_free"}, none)
 	for _, want := range []string{"dat_ep_post_send, ", "nothing_at_all is not a name of uDAPL 2.0\n", "no documentation"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -56,12 +56,12 @@ func TestGoDoc(t *testing.T) {
 	}
 	for _, name := range []string{"dat_ep_post_send", "dat_lmr_create", "DAT_EVENT", "DAT_EP_HANDLE"} {
 		for _, symbol := range symbols(g.Entries[name]) {
-			if text, err := goDoc(symbol); err != nil || !strings.Contains(text, symbol[strings.IndexByte(symbol, '.')+1:]) {
+			if text, err := goDoc(g.Folder, symbol); err != nil || !strings.Contains(text, symbol[strings.IndexByte(symbol, '.')+1:]) {
 				t.Errorf("%s: %v, %q", symbol, err, text)
 			}
 		}
 	}
-	if _, err := goDoc("NoSuchThing"); err == nil || !strings.Contains(err.Error(), "NoSuchThing") {
+	if _, err := goDoc(g.Folder, "NoSuchThing"); err == nil || !strings.Contains(err.Error(), "NoSuchThing") {
 		t.Errorf("a name that does not exist: %v", err)
 	}
 }

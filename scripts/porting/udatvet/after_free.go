@@ -10,7 +10,7 @@ import (
 
 var afterFree = newAnalyzer("udatafterfree", `look for uses of objects after they were freed
 
-Each call of a freed object fails with ErrClosed, and the memory of AllocMemory is gone after Free.`, func(f *function) {
+Each call of a freed object, and each post of a segment of freed memory, fails with ErrClosed. The memory of AllocMemory is gone after Free.`, func(f *function) {
 	ast.Inspect(f.body, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.BlockStmt:
@@ -91,7 +91,8 @@ func failureEnds(s *ast.IfStmt) bool {
 	return false
 }
 
-// memoryOf returns the variables that have memory of an object, which is gone with it. The memory of RegisterMemory stays.
+// memoryOf returns the variables with segments of an object, and with its memory, which is gone with it. The memory of RegisterMemory
+// stays.
 func (f *function) memoryOf(object ast.Expr) map[string]bool {
 	key, outside := f.key(object), named(f.TypesInfo.TypeOf(object)) == "Buffer"
 	assignments(f.body, func(left, right ast.Expr, _ token.Pos) {
@@ -99,14 +100,29 @@ func (f *function) memoryOf(object ast.Expr) map[string]bool {
 		outside = outside || f.key(left) == key && (name == "AllocMemory" || name == "AllocHugeMemory")
 	})
 	memory := map[string]bool{}
-	if outside {
-		assignments(f.body, func(left, right ast.Expr, _ token.Pos) {
-			if from, _, name, _ := f.method(right); name == "Bytes" && f.key(from) == key && f.key(left) != "" {
+	assignments(f.body, func(left, right ast.Expr, _ token.Pos) {
+		ast.Inspect(right, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			from, _, name, _ := f.method(call)
+			gone := outside && name == "Bytes" && call == right || strings.HasPrefix(name, "Segment") && hasSegments(f.TypesInfo.TypeOf(left))
+			if gone && f.key(from) == key && f.key(left) != "" {
 				memory[f.key(left)] = true
 			}
+			return true
 		})
-	}
+	})
 	return memory
+}
+
+// hasSegments reports whether a type is Segment, or a slice of them.
+func hasSegments(t types.Type) bool {
+	if slice, ok := t.(*types.Slice); ok {
+		t = slice.Elem()
+	}
+	return named(t) == "Segment"
 }
 
 func (f *function) reassigns(statement ast.Stmt, key string) (found bool) {
@@ -140,7 +156,7 @@ func (f *function) use(statement ast.Stmt, key string, memory map[string]bool) (
 			}
 		case *ast.Ident:
 			if memory[f.key(n)] {
-				pos, what = n.Pos(), "the memory "+n.Name
+				pos, what = n.Pos(), n.Name
 			}
 		}
 		return !pos.IsValid()

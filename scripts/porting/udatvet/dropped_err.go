@@ -3,11 +3,12 @@ package main
 import (
 	"go/ast"
 	"go/types"
+	"regexp"
 )
 
-var droppedErr = newAnalyzer("udatdroppederr", `look for posts and frees whose error is dropped
+var droppedErr = newAnalyzer("udatdroppederr", `look for posts, frees and connections whose error is dropped
 
-A post that is refused has no completion to wait for. An object that is in use is not freed. To drop an error on purpose,
+A post that is refused has no completion to wait for, and a call for a connection no event. An object that is in use is not freed. To drop an error on purpose,
 assign it to _. A deferred call may drop its error.`, func(f *function) {
 	ast.Inspect(f.body, func(n ast.Node) bool {
 		var dropped ast.Expr
@@ -20,7 +21,7 @@ assign it to _. A deferred call may drop its error.`, func(f *function) {
 			return true
 		}
 		_, typ, name, call := f.method(dropped)
-		if typ == "" || !isPost(name) && !frees(typ, name) {
+		if typ == "" || !isPost(name) && !frees(typ, name) && !connects.MatchString(typ+"."+name) {
 			return true
 		}
 		if lastIsError(f.TypesInfo.TypeOf(call)) {
@@ -29,6 +30,8 @@ assign it to _. A deferred call may drop its error.`, func(f *function) {
 		return true
 	})
 })
+
+var connects = regexp.MustCompile(`^(CR\.Accept|EP\.Connect)(AndWait)?$|^EP\.(Reset|Disconnect)$`)
 
 // lastIsError reports whether results are an error, or end with one.
 func lastIsError(t types.Type) bool {

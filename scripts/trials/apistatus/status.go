@@ -39,7 +39,7 @@ var exceptions = []exception{
 }
 
 func (e exception) covers(name string) bool {
-	for _, pattern := range strings.Fields(e.names) {
+	for pattern := range strings.FieldsSeq(e.names) {
 		prefix, any := strings.CutSuffix(pattern, "*")
 		if name == pattern || any && strings.HasPrefix(name, prefix) {
 			return true

@@ -65,7 +65,7 @@ func TestTroubleshootingQuotesMessages(t *testing.T) {
 	quoted := regexp.MustCompile("`([^`]*)`")
 	for _, cell := range row.FindAllStringSubmatch(foreign.ReplaceAllString(page, "\n## "), -1) {
 		for _, message := range quoted.FindAllStringSubmatch(cell[1], -1) {
-			for _, part := range strings.Split(message[1], "...") {
+			for part := range strings.SplitSeq(message[1], "...") {
 				if part = strings.TrimSpace(part); strings.Contains(part, " ") && !strings.Contains(sources.String(), part) {
 					t.Errorf("no source has the message %q", part)
 				}

@@ -126,33 +126,6 @@ func TestReadmeScripts(t *testing.T) {
 	}
 }
 
-// runsInTestbed follows the README on the test bed in a module cache, whose files nobody may write or execute.
-// environment sets what a build needs.
-func (u *user) runsInTestbed(t *testing.T, environment string) {
-	t.Helper()
-	if os.Getenv("UDAT_TESTBED") != "" { // there are no virtual machines in the test bed
-		return
-	}
-	program := filepath.Join(u.folder, "main.go")
-	write(t, program, readme(t, "go")[0])
-	defer write(t, program, shortProgram)
-	u.run(t, "go", "get", "-tool", testBedModule+"/testbed@"+moduleVersion)
-	u.run(t, "go", "mod", "vendor")
-	// The programs of the test bed are built from vendored packages, too.
-	if output := u.run(t, "bash", "-c", "GOUDAT_CACHE=$PWD/cache go tool testbed --help"); !strings.Contains(output, "[flags] PROGRAM [ARGUMENTS...]") {
-		t.Errorf("the test bed printed\n%s", output)
-	}
-	for _, command := range readme(t, "sh") {
-		if !strings.HasPrefix(command, "go run ") {
-			continue
-		}
-		// The machine has a registry of its own.
-		if output := u.run(t, "bash", "-e", "-c", environment+"\nunset DAT_OVERRIDE\n"+command); !strings.Contains(output, `received "hello"`) {
-			t.Errorf("%s printed\n%s", command, output)
-		}
-	}
-}
-
 // withoutSettings returns the environment without the settings of a developer of goudat.
 func withoutSettings() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {

@@ -5,10 +5,13 @@ package scripts
 import (
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 )
+
+const modulePath = "github.com/goudat/goudat"
 
 // repository is a small module that has the scripts for releases, and a scripts/test that does nothing.
 type repository struct{ folder string }
@@ -35,9 +38,10 @@ func newRepository(t *testing.T) *repository {
 	}
 	r.write(t, "scripts/test", "#!/bin/sh\n[ ! -e fails ]\n")
 	r.write(t, "go.mod", "module github.com/goudat/goudat\n\ngo 1.24\n")
-	r.write(t, "go.work", "go 1.24\n\nuse (\n\t.\n\t./scripts/vm\n\t./examples/some\n)\n")
+	r.write(t, "go.work", "go 1.24\n\nuse (\n\t.\n\t./scripts/vm\n\t./scripts/own\n\t./examples/some\n)\n")
 	r.write(t, "scripts/vm/go.mod", "module github.com/goudat/goudat/scripts/vm\n\ngo 1.24\n")
-	r.write(t, "examples/some/go.mod", "module example.com/some\n\ngo 1.24\n\nrequire github.com/goudat/goudat v0.0.0\n")
+	r.write(t, "scripts/own/go.mod", "module example.com/own\n\ngo 1.24\n\nrequire github.com/goudat/goudat v0.0.0\n")
+	r.write(t, "examples/some/go.mod", "module example.com/some\n\ngo 1.24\n\nrequire github.com/goudat/goudat v0.0.1\n")
 	r.write(t, "udat/udat.go", oldAPI)
 	r.write(t, "CHANGELOG.md", strings.Replace(emptyChangelog, "[Unreleased]\n\n[", "[Unreleased]\n\n"+added+"\n[", 1))
 	// Without "vulnerable" it finds nothing; else it fails with the file's text.
@@ -72,7 +76,7 @@ func (r *repository) commit(t *testing.T) {
 	r.git(t, "commit", "--quiet", "--message", "change")
 }
 
-// change writes a file, and adds an entry to the changelog.
+// change writes udat/udat.go, and adds an entry to the changelog.
 func (r *repository) change(t *testing.T, api, news string) {
 	t.Helper()
 	changelog := filepath.Join(r.folder, "CHANGELOG.md")
@@ -110,7 +114,7 @@ func TestRelease(t *testing.T) {
 	r.release(t, false, "the first version", "v0.2.0")
 	r.release(t, false, "VERSION must be", "0.1.0")
 	r.release(t, true, "v0.1.0, 2027-01-31\n\n"+added, "--dry-run", "v0.1.0")
-	r.release(t, true, "git push origin main v0.1.0 scripts/vm/v0.1.0", "v0.1.0")
+	r.release(t, true, "git push origin main v0.1.0 scripts/vm/v0.1.0 examples/some/v0.1.0", "v0.1.0")
 	changelog, err := os.ReadFile(filepath.Join(r.folder, "CHANGELOG.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -123,8 +127,11 @@ func TestRelease(t *testing.T) {
 	if notes := r.git(t, "tag", "--list", "--format=%(contents)", "v0.1.0"); strings.TrimSpace(notes) != "v0.1.0\n\n"+strings.TrimSpace(added) {
 		t.Errorf("the tag says\n%s", notes)
 	}
-	if tags := r.git(t, "tag", "--points-at", "HEAD"); tags != "scripts/vm/v0.1.0\nv0.1.0\n" {
+	if tags := r.git(t, "tag", "--points-at", "HEAD"); tags != "examples/some/v0.1.0\nscripts/vm/v0.1.0\nv0.1.0\n" {
 		t.Errorf("the release has the tags %q", tags)
+	}
+	if module := r.git(t, "show", "v0.1.0:examples/some/go.mod"); !strings.Contains(module, "goudat v0.1.0\n") {
+		t.Errorf("a module of the release requires\n%s", module)
 	}
 	if left := r.git(t, "status", "--porcelain"); left != "" {
 		t.Errorf("changes are left:\n%s", left)
@@ -152,10 +159,101 @@ func TestRelease(t *testing.T) {
 	r.release(t, false, "scripts/test fails", "v0.2.0")
 	r.git(t, "rm", "--quiet", "fails")
 	r.commit(t)
-	r.release(t, true, "git push origin main v0.2.0 scripts/vm/v0.2.0", "v0.2.0")
+	r.release(t, true, "git push origin main v0.2.0 scripts/vm/v0.2.0 examples/some/v0.2.0", "v0.2.0")
 	changelog, err = os.ReadFile(filepath.Join(r.folder, "CHANGELOG.md"))
 	if err != nil || !strings.Contains(string(changelog), "...HEAD\n[0.2.0]: https://github.com/goudat/goudat/compare/v0.1.0...v0.2.0\n[0.1.0]: ") {
 		t.Errorf("%v: the changelog is\n%s", err, changelog)
+	}
+}
+
+// TestRehearsal makes releases of a copy of the checkout, serves the tags as a module proxy of files, and uses each module from an empty
+// one, as people do who have the installed library, no clone, and have set nothing.
+func TestRehearsal(t *testing.T) {
+	needTime(t)
+	folder := t.TempDir()
+	r := &repository{snapshot(t, folder)}
+	r.write(t, "scripts/test", "#!/bin/sh\n")
+	r.write(t, "scripts/govulncheck", "#!/bin/sh\n")
+	r.commit(t)
+	r.release(t, true, "is tagged", "v0.1.0")
+	module := readFile(t, "go.mod")
+	r.write(t, "go.mod", module+"\nretract v0.1.0 // It is a rehearsal.\n")
+	r.change(t, "package udat\n", "### Fixed\n\n- Something.\n")
+	r.release(t, true, "is tagged", "v0.1.1")
+
+	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	published := filepath.Join(folder, "published")
+	u := &user{filepath.Join(folder, "program"), append(withoutSettings(), "GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOPROXY=direct",
+		"GOMODCACHE="+published, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+r.folder+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+modulePath)}
+	write(t, filepath.Join(u.folder, "main.go"), readme(t, "go")[0])
+	for tag := range strings.FieldsSeq(r.git(t, "tag")) {
+		nested, version := path.Split(tag)
+		u.run(t, "go", "mod", "download", path.Join(modulePath, nested)+"@"+version)
+	}
+	u.environment = append(u.environment, "GIT_CONFIG_COUNT=0", "GOMODCACHE="+filepath.Join(folder, "modules"), "GOBIN="+u.folder,
+		"GOPROXY=file://"+published+"/cache/download,file://"+strings.TrimSpace(string(cache))+"/cache/download,https://proxy.golang.org")
+	if exec.Command("env", "-u", "PKG_CONFIG_PATH", "pkg-config", "--exists", "goudat").Run() != nil {
+		u.environment = append(u.environment, "PKG_CONFIG_PATH="+filepath.Join(nativePrefix(t), "lib/pkgconfig"))
+	}
+
+	for _, tool := range []string{"vm/testbed", "porting/udatvet", "porting/portcheck", "porting/udat"} {
+		u.run(t, "go", "install", modulePath+"/scripts/"+tool+"@latest")
+	}
+	u.run(t, "go", "mod", "init", "example.com/program")
+	if output := u.run(t, "go", "get", modulePath+"/udat@v0.1.0"); !strings.Contains(output, "retracted by module author: It is a rehearsal.") {
+		t.Errorf("go get of a version that was taken back says\n%s", output)
+	}
+	u.run(t, "go", "get", "-t", modulePath+"/udat@latest", modulePath+"/examples/interop/...@latest", modulePath+"/examples/mpi/...@latest")
+	u.run(t, "go", "get", "-tool", modulePath+"/examples/mpi/heat@latest", modulePath+"/scripts/vm/testbed@latest")
+	if output := u.run(t, "go", "list", "-m", "all"); !strings.Contains(output, modulePath+" v0.1.1\n") || strings.Contains(output, "=>") {
+		t.Errorf("the modules are\n%s", output)
+	}
+	u.run(t, "go", "build")
+	u.run(t, "go", "vet", "-vettool="+filepath.Join(u.folder, "udatvet"), "./...", modulePath+"/udat/stream", modulePath+"/examples/mpi/...")
+	u.run(t, "go", "test", modulePath+"/udat", modulePath+"/udat/stream", modulePath+"/examples/mpi/...", modulePath+"/examples/interop/...")
+	u.run(t, "go", "tool", "heat", "-help")
+	if os.Getenv("UDAT_TESTBED") == "" { // there are no virtual machines in the test bed
+		for _, args := range [][]string{{"./testbed", "./program", "rxe0"}, {"go", "run", "-exec", "go tool testbed", ".", "rxe0"}} {
+			if output := u.run(t, args[0], args[1:]...); !strings.Contains(output, `received "hello"`) {
+				t.Errorf("%q printed\n%s", args, output)
+			}
+		}
+		u.run(t, "go", "run", "-exec", "go tool testbed", modulePath+"/examples/mpi/heat")
+	}
+	// The C headers and the programs of the test bed are vendored, too.
+	u.run(t, "go", "mod", "vendor")
+	u.run(t, "go", "build")
+	u.run(t, "env", "GOUDAT_CACHE="+filepath.Join(folder, "cache"), "go", "tool", "testbed", "--help")
+}
+
+// user is someone who has a module of their own.
+type user struct {
+	folder      string
+	environment []string
+}
+
+// run runs a command in the user's module.
+func (u *user) run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	command := exec.Command(name, args...)
+	command.Dir, command.Env = u.folder, u.environment
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, output)
+	}
+	return string(output)
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

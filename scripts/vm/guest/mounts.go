@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
@@ -142,9 +143,9 @@ func unmountShares(shares []wire.Share) error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	for i := len(shares) - 1; i >= 0; i-- {
-		if err := syscall.Unmount(shares[i].Path, 0); err != nil {
-			return fmt.Errorf("unmount the share %s: %w", shares[i].Path, err)
+	for _, share := range slices.Backward(shares) {
+		if err := syscall.Unmount(share.Path, 0); err != nil {
+			return fmt.Errorf("unmount the share %s: %w", share.Path, err)
 		}
 	}
 	return nil

@@ -40,6 +40,7 @@ type recipe struct {
 
 // Guide is what the pages say.
 type Guide struct {
+	Folder   string              // goudat's
 	Entries  map[string]Entry    // by C name; those of members by TYPE.member, also of members of unions inside the type
 	Members  map[string][]string // the types that have a member
 	inner    map[string]bool     // TYPE.member of the unions inside a type, and the types with members
@@ -49,14 +50,26 @@ type Guide struct {
 	refused  []recipe
 }
 
-// Read returns the guide. The pages are those of the goudat that the module in the current folder requires, or is.
+// Read returns the guide. The pages are those of the clone of goudat that the current folder is in, or else of the goudat that the module
+// there requires.
 func Read() (*Guide, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/goudat/goudat").Output()
-	folder := strings.TrimSpace(string(out))
-	if err != nil || folder == "" {
-		return nil, errors.New("the porting pages are not found: run this in goudat's folder, or in a module that requires goudat")
+	folder, err := os.Getwd()
+	if err != nil {
+		return nil, err
 	}
-	g := &Guide{Entries: map[string]Entry{}, Members: map[string][]string{}, inner: map[string]bool{}, sections: map[string]bool{}}
+	for ; ; folder = filepath.Dir(folder) {
+		if _, err := os.Stat(filepath.Join(folder, filepath.FromSlash(File))); err == nil {
+			break
+		}
+		if folder == filepath.Dir(folder) {
+			out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/goudat/goudat").Output()
+			if folder = strings.TrimSpace(string(out)); err != nil || folder == "" {
+				return nil, errors.New("the porting pages are not found: run this in goudat's folder, or in a module that requires goudat")
+			}
+			break
+		}
+	}
+	g := &Guide{Folder: folder, Entries: map[string]Entry{}, Members: map[string][]string{}, inner: map[string]bool{}, sections: map[string]bool{}}
 	for name, read := range map[string]func(string) error{
 		"docs/reference/api-status.md":    g.addNames,
 		"docs/reference/porting-table.md": g.addNames,

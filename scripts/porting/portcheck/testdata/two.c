@@ -101,6 +101,36 @@ int events(struct peer *peer, DAT_EVENT *event)
 	return dto->status == DAT_DTO_SUCCESS && peer->status == 0;
 }
 
+DAT_RETURN answers(DAT_CR_HANDLE cr, DAT_EP_HANDLE ep, DAT_IA_ADDRESS_PTR address, const DAT_CR_ARRIVAL_EVENT_DATA *arrived)
+{
+	struct greeting m;
+	unsigned char packed[8];
+	DAT_CR_PARAM param;
+	DAT_LMR_TRIPLET iov;
+	DAT_DTO_COOKIE cookie;
+	DAT_EVENT event;
+	DAT_COUNT more;
+	struct poptOption options[] = {
+		POPT_AUTOHELP
+		POPT_TABLEEND
+	};
+
+	take((struct greeting *)param.private_data); /* want: wire */
+	struct greeting *kept = (struct greeting *)param.private_data; /* want: private data, wire */
+	use((const unsigned char *)param.private_data, (void *)param.private_data);
+	if (dat_ep_connect(ep, address, 7, DAT_TIMEOUT_INFINITE, sizeof m, &m, 0, 0) || /* want: wire */
+	    dat_ep_connect(ep, address, 7, 5, sizeof packed, packed, 0, 0) || dat_ep_connect(ep, address, 7, 5, 8, &packed[0], 0, 0) ||
+	    dat_cr_reject(cr, sizeof m, (const DAT_PVOID)&m)) /* want: wire */
+		return -1;
+	if (dat_cr_accept(cr, ep, sizeof m, &m) || /* want: wire */
+	    dat_ep_post_recv(ep, 1, &iov, cookie, 0) ||
+	    dat_ep_post_send(ep, 1, &iov, cookie, 0)) /* want: accept */
+		return -1;
+	if (dat_evd_wait(shared, DAT_TIMEOUT_INFINITE, 1, &event, &more))
+		return -1;
+	return dat_ep_post_rdma_write(ep, 1, &iov, cookie, NULL, 0);
+}
+
 void polling(struct peer *peer, unsigned char *last)
 {
 	volatile int number = 3;

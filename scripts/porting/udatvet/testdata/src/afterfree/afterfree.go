@@ -20,7 +20,7 @@ func bad(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
 	if err := lmr.Free(); err != nil {
 		return err
 	}
-	memory[0] = 1 // want `the memory memory is used after it was freed in line 20`
+	memory[0] = 1 // want `memory is used after it was freed in line 20`
 
 	must(p.ep.Free())
 	if p != nil {
@@ -39,6 +39,19 @@ func bad(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
 	_, err = udat.CreatePZ(ia) // want `ia is used after it was freed in line 38`
 	return err
 }
+
+func badSegments(pz *udat.PZ, ep *udat.EP) {
+	lmr, _ := udat.RegisterMemory(pz, make([]byte, 3), 0)
+	segment, err := lmr.Segment(0, 3)
+	iov := []udat.Segment{mustBe(lmr.Segment(0, 3))}
+	must(lmr.Free())
+	must(ep.PostSend([]udat.Segment{segment}, 1, 0)) // want `segment is used after it was freed in line 47`
+	must(err)
+	must(lmr.Free())
+	must(ep.PostSend(iov, 1, 0)) // want `iov is used after it was freed in line 50`
+}
+
+func mustBe(s udat.Segment, err error) udat.Segment { return s }
 
 func good(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
 	must(p.ep.Free())
@@ -64,6 +77,11 @@ func good(ia *udat.IA, pz *udat.PZ, evd *udat.EVD, p *peer) error {
 	memory := lmr.Bytes()
 	must(lmr.Free())
 	memory[0] = 1 // Go's memory stays
+	other, err := udat.RegisterMemory(pz, nil, 0)
+	segment, err := other.Segment(0, 1)
+	must(other.Free())
+	segment, err = udat.Segment{}, nil
+	must(new(udat.EP).PostSend([]udat.Segment{segment}, 1, 0))
 	own, err := udat.AllocMemory(pz, 100, 0)
 	allocated := own.Bytes()
 	must(own.Free())

@@ -60,6 +60,12 @@ func (*EP) Free() error                                                        {
 func (*EP) PostSend(iov []Segment, cookie uint64, flags CompletionFlags) error { return nil }
 func (*EP) PostBatch(batch []Post) (accepted int, err error)                   { return 0, nil }
 
+func (*EP) Reset() error                                       { return nil }
+func (*EP) Disconnect(flags CloseFlags) error                  { return nil }
+func (*EP) ConnectAndWait(ctx context.Context) ([]byte, error) { return nil, nil }
+
+func (*CR) Accept(ep *EP, data []byte) error { return nil }
+
 func (*EVD) Free() error                                                               { return nil }
 func (*EVD) Dequeue() (Event, error)                                                   { return Event{}, nil }
 func (*EVD) Poll(events []Event) (int, error)                                          { return 0, nil }
