@@ -8,4 +8,7 @@ require (
 	github.com/goudat/goudat/scripts/vm v0.0.0
 )
 
-replace github.com/goudat/goudat => ../..
+replace (
+	github.com/goudat/goudat => ../..
+	github.com/goudat/goudat/scripts/vm => ../vm
+)
