@@ -107,7 +107,7 @@ func TestSeries(t *testing.T) {
 	// A copy of the tool, so that it writes another folder than the one under test.
 	run("mkdir", "-p", work+"/scripts/dapl")
 	run("cp", "-a", "../native", work+"/scripts")
-	run("cp", "-a", "series", "patches", work+"/scripts/dapl")
+	run("cp", "-a", "series", "patches", "debian", "goudat-dapl.spec", "README.md", work+"/scripts/dapl")
 	series := work + "/scripts/dapl/series"
 
 	run(series, "checkout", work+"/all")

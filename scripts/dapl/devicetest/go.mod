@@ -1,0 +1,5 @@
+module github.com/goudat/goudat/scripts/dapl/devicetest
+
+go 1.24
+
+require github.com/goudat/goudat v0.0.0

@@ -1,5 +1,0 @@
-module github.com/goudat/goudat/scripts/dapl
-
-go 1.24
-
-require github.com/goudat/goudat v0.0.0
