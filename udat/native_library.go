@@ -11,6 +11,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
 	"github.com/goudat/goudat/udat/internal/opening"
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
 // neededRevision is the least revision of the native library that this package works
@@ -120,6 +121,6 @@ func having(revision int) string {
 }
 
 func wrongLibrary(op, format string, args ...any) error {
-	return withProblem(op, classError|Return(ErrProviderNotFound), fmt.Errorf("%w: %s; goudat's scripts/native builds the right ones, and says how to use them",
-		device.ProblemWrongLibrary, fmt.Sprintf(format, args...)))
+	return withProblem(op, classError|Return(ErrProviderNotFound), fmt.Errorf("%w: %s; this builds the right ones, and says how to use them: %s",
+		device.ProblemWrongLibrary, fmt.Sprintf(format, args...), problem.NativeCommand))
 }

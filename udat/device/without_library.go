@@ -3,6 +3,8 @@ package device
 import (
 	"runtime"
 	"strconv"
+
+	"github.com/goudat/goudat/udat/internal/problem"
 )
 
 // ErrNoNativeLibrary is the error in a program that was built without the native library: with
@@ -24,5 +26,5 @@ func remedy(goos, goarch string, intSize int) string {
 	case intSize != 64:
 		return "udat needs a 64-bit processor, and this program is for " + goarch
 	}
-	return "build it with CGO_ENABLED=1, a C compiler, and what goudat's scripts/native builds"
+	return "build it with CGO_ENABLED=1, a C compiler, and what this builds: " + problem.NativeCommand
 }

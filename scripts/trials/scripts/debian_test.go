@@ -22,13 +22,14 @@ func TestDebian(t *testing.T) {
 	}
 	folder := t.TempDir()
 	output := shell(t, `scripts/native --deb
+scripts/native --rdma-core system
 build=$(native_build release-system)
 echo "prefix $build"
 . "$build/env"
 go build -buildvcs=false -o "$1/program" ./examples/pingpong`, folder)
-	made, prefix := regexp.MustCompile(`(\S+\.deb) is made`).FindStringSubmatch(output), regexp.MustCompile(`(?m)^prefix (.*)$`).FindStringSubmatch(output)
-	if made == nil || prefix == nil {
-		t.Fatalf("no package is made:\n%s", output)
+	made, prefix := regexp.MustCompile(`\S+\.deb`).FindAllString(output, -1), regexp.MustCompile(`(?m)^prefix (.*)$`).FindStringSubmatch(output)
+	if len(made) != 2 || prefix == nil {
+		t.Fatalf("no two packages are made:\n%s", output)
 	}
 	shell(t, `need_native_stack
 go build -buildvcs=false -o "$1/program-of-folder" ./examples/pingpong
@@ -54,8 +55,8 @@ realpath -- "$(pkg-config --variable=prefix goudat)" >"$1/native"`, folder)
 			root := filepath.Join(folder, suite)
 			shell(t, `unshare --mount mmdebstrap --quiet --variant=apt "$1" "$2" ${GOUDAT_DEBIAN_MIRROR:+"deb $GOUDAT_DEBIAN_MIRROR $1 main"}
 cp /etc/resolv.conf /etc/hosts "$2/etc"
-cp "$3" "$2/tmp"
-cp "$4/program" "$4/program-of-folder" "$2"`, suite, root, made[1], folder)
+cp "$3" "$4" "$2/tmp"
+cp "$5/program" "$5/program-of-folder" "$2"`, suite, root, made[0], made[1], folder)
 			runs := func(program string) {
 				t.Helper()
 				if text := inRoot(t, root, "./with-device", program+` -provider "$PROVIDERS" -disconnect graceful -count 10`); !strings.Contains(text, "every byte was right") {
@@ -82,7 +83,7 @@ cp -a "$2/." "$1$2"`, root, strings.TrimSpace(string(native)))
 			// The README.
 			shell(t, `rm -r "$1$2"
 mkdir -p "$1/root/.local/share/goudat"
-cp "$3" "$1/root/.local/share/goudat"`, root, strings.TrimSpace(string(native)), made[1])
+cp "$3" "$4" "$1/root/.local/share/goudat"`, root, strings.TrimSpace(string(native)), made[0], made[1])
 			text := inRoot(t, root, "env", "apt-get update -q; apt-get install -qy --no-install-recommends libc6 "+packages+"\nyes | "+lines[0]+"\nyes | "+lines[2]+`
 gcc -o /native -x c - -x none $(pkg-config --cflags --libs goudat) <<END
 #include <dat2/udat.h>
@@ -95,7 +96,7 @@ int main(void) {
 }
 END
 /native
-dpkg --verify goudat-dapl
+dpkg --verify goudat-dapl goudat-dapl-dev
 dpkg-query -W -f '${Package} ${db:Status-Status}\n' 'libdapl*' 'dapl2*' || true`)
 			if !strings.Contains(text, "both providers\n") || regexp.MustCompile(`(?m)^(lib)?dapl\S* installed`).MatchString(text) {
 				t.Errorf("after the README's lines:\n%s", text)

@@ -52,7 +52,8 @@ func TestNativeFails(t *testing.T) {
 		{"a prefix that is a file", nil, []string{"--prefix", wrong + "/rdma-core_56.1.orig.tar.gz"}, 1, []string{"cannot write to", "--prefix"}},
 		{"neither source nor system", nil, []string{"--rdma-core", "mine"}, 1, []string{"source or system"}},
 		{"another architecture over the system", nil, []string{"--rdma-core", "system", "--arch", "arm64"}, 1, []string{"--arch needs rdma-core from source"}},
-		{"a package with a prefix", nil, []string{"--deb", "--prefix", "/usr"}, 1, []string{"--deb makes a package"}},
+		{"a package with a prefix", nil, []string{"--deb", "--prefix", "/usr"}, 1, []string{"--deb makes packages"}},
+		{"a package without patches", nil, []string{"--rpm", "--unpatched"}, 1, []string{"--rpm makes packages"}},
 		{"one file over the system", nil, []string{"--rdma-core", "system", "--static"}, 1, []string{"--static goes with"}},
 		{"one file without patches", nil, []string{"--unpatched", "--static"}, 1, []string{"--static goes with"}},
 		{"two variants", nil, []string{"--debug", "--sanitize"}, 1, []string{"choose one"}},
@@ -184,6 +185,40 @@ func TestNativeOfTwoClones(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// The command that errors name works from a module cache, whose files are read-only and not executable: it has the patches of
+// this clone, and changes nothing there. So does what makes packages.
+func TestNativeOfModuleCache(t *testing.T) {
+	u := newUser(t)
+	u.run(t, "go", "mod", "init", "example.com/program")
+	u.run(t, "go", "get", modulePath+"/udat@"+moduleVersion)
+	_, command, told := strings.Cut(u.run(t, "env", "CGO_ENABLED=0", "go", "run", "."), "what this builds: ")
+	command = strings.TrimSpace(command)
+	if !told {
+		t.Fatal("without the native library, the program names no command")
+	}
+	build := strings.TrimSpace(shell(t, "native_build release"))
+	home := t.TempDir()
+	write(t, filepath.Join(home, filepath.Base(build), "lib/goudat/recipe"), filepath.Base(build)+"\n")
+	write(t, filepath.Join(home, filepath.Base(build), "lib/goudat/versions"), "a build\n")
+	u.environment = append(u.environment, "GOUDAT_NATIVE_DIR="+home)
+	if output := u.run(t, "bash", "-c", command); !strings.HasPrefix(output, "native: a build, in ") {
+		t.Errorf("with a build of this clone, it says %q", output)
+	}
+	clone, err := filepath.Abs("native")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tarballs []string
+	for _, native := range []string{command, `bash "` + clone + `"`} {
+		series := strings.Replace(native, "native\"", "dapl/series\"", 1)
+		tarballs = append(tarballs, u.run(t, "bash", "-c", series+` dist "$1"`, "bash", t.TempDir()))
+	}
+	if tarballs[0] != tarballs[1] {
+		t.Errorf("the tarballs of the module cache and of the clone are %q", tarballs)
+	}
+	u.run(t, "go", "mod", "verify")
 }
 
 // nativePrefix returns the folder of the native stack that "go build" uses.

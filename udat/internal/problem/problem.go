@@ -6,6 +6,9 @@ import "io/fs"
 
 //go:generate env GOWORK=off go tool -modfile=../../../scripts/tools/go.mod stringer -linecomment -output=enum_string.go -type=Problem
 
+// NativeCommand builds the native library, in the folder of a module that requires goudat.
+const NativeCommand = `bash "$(go list -m -f '{{.Dir}}' github.com/goudat/goudat)/scripts/native"`
+
 // Problem is a reason.
 type Problem uint8
 

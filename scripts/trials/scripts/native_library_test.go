@@ -1,28 +1,21 @@
 //go:build linux && amd64
 
-package dapl
+package scripts
 
 import (
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-const nativeLibraryPage = "native-library.md"
-
 // The page on the native library names only files and tests that exist, and each protection has a file and a test.
 func TestNativeLibraryPage(t *testing.T) {
-	page, err := os.ReadFile(nativeLibraryPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range pageProblems(string(page), testNames(t), exists) {
+	for _, problem := range pageProblems(readFile(t, "scripts/dapl/native-library.md"), testNames(t), exists) {
 		t.Error(problem)
 	}
 }
@@ -70,16 +63,11 @@ func pageProblems(page string, tests map[string]bool, exists func(file string) b
 	return problems
 }
 
-func exists(file string) bool {
-	_, err := os.Stat(filepath.Join("../..", file))
-	return err == nil
-}
-
 // testNames returns the names of the module's tests.
 func testNames(t *testing.T) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
-	for _, folder := range []string{"../../udat", "../../cgo", "../../examples", ".."} {
+	for _, folder := range []string{"../udat", "../cgo", "../examples", "."} {
 		err := filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, "_test.go") {
 				return err

@@ -1,7 +1,6 @@
 //go:build linux && amd64
 
-// Package dapl tests the form of the patches, the tool that makes commits of them, and the page about the library.
-package dapl
+package scripts
 
 import (
 	"os"
@@ -18,7 +17,7 @@ var topics = []string{"build", "threads", "device", "conn", "scm", "evd", "cno",
 
 func patchFiles(t *testing.T) []string {
 	t.Helper()
-	files, err := filepath.Glob("patches/*.patch")
+	files, err := filepath.Glob("dapl/patches/*.patch")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no patches: %v", err)
 	}
@@ -106,8 +105,8 @@ func TestSeries(t *testing.T) {
 	}
 	// A copy of the tool, so that it writes another folder than the one under test.
 	run("mkdir", "-p", work+"/scripts/dapl")
-	run("cp", "-a", "../native", work+"/scripts")
-	run("cp", "-a", "series", "patches", work+"/scripts/dapl")
+	run("cp", "-a", "native", work+"/scripts")
+	run("cp", "-a", "dapl/series", "dapl/patches", "dapl/debian", "dapl/goudat-dapl.spec", "dapl/README.md", work+"/scripts/dapl")
 	series := work + "/scripts/dapl/series"
 
 	run(series, "checkout", work+"/all")
@@ -119,14 +118,14 @@ func TestSeries(t *testing.T) {
 		t.Errorf("the series up to the topic device ends with %s", subject)
 	}
 	run(series, "write", work+"/all")
-	run("diff", "-r", "patches", work+"/scripts/dapl/patches")
+	run("diff", "-r", "dapl/patches", work+"/scripts/dapl/patches")
 	run("git", "-C", work+"/all", "-c", "user.name=A", "-c", "user.email=a@b.c", "commit", "--allow-empty", "-q", "--amend", "-m", "goudat: another")
 	run(series, "write", work+"/all")
-	if out, err := exec.Command("diff", "-r", "patches", work+"/scripts/dapl/patches").CombinedOutput(); err == nil {
+	if out, err := exec.Command("diff", "-r", "dapl/patches", work+"/scripts/dapl/patches").CombinedOutput(); err == nil {
 		t.Errorf("another commit gives the same patches\n%s", out)
 	}
 	run("rm", "-r", work+"/scripts/dapl/patches")
-	run("cp", "-a", "patches", work+"/scripts/dapl")
+	run("cp", "-a", "dapl/patches", work+"/scripts/dapl")
 	if first, second := run(series, "dist", work+"/1"), run(series, "dist", work+"/2"); len(first) < 64 || first != second {
 		t.Errorf("dist prints %q, and %q", first, second)
 	}
