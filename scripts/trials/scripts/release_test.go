@@ -181,20 +181,16 @@ func TestRehearsal(t *testing.T) {
 	r.change(t, "package udat\n", "### Fixed\n\n- Something.\n")
 	r.release(t, true, "is tagged", "v0.1.1")
 
-	cache, err := exec.Command("go", "env", "GOMODCACHE").Output()
-	if err != nil {
-		t.Fatal(explain(err))
-	}
 	published := filepath.Join(folder, "published")
-	u := &user{filepath.Join(folder, "program"), append(withoutSettings(), "GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOPROXY=direct",
-		"GOMODCACHE="+published, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=url."+r.folder+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+modulePath)}
-	write(t, filepath.Join(u.folder, "main.go"), readme(t, "go")[0])
+	u := newUser(t, r, filepath.Join(folder, "program"))
+	proxies := u.environment[len(u.environment)-1]
+	u.environment = append(u.environment, "GOPROXY=direct", "GOMODCACHE="+published)
 	for tag := range strings.FieldsSeq(r.git(t, "tag")) {
 		nested, version := path.Split(tag)
 		u.run(t, "go", "mod", "download", path.Join(modulePath, nested)+"@"+version)
 	}
 	u.environment = append(u.environment, "GIT_CONFIG_COUNT=0", "GOMODCACHE="+filepath.Join(folder, "modules"), "GOBIN="+u.folder,
-		"GOPROXY=file://"+published+"/cache/download,file://"+strings.TrimSpace(string(cache))+"/cache/download,https://proxy.golang.org")
+		strings.Replace(proxies, "=", "=file://"+published+"/cache/download,", 1))
 	if exec.Command("env", "-u", "PKG_CONFIG_PATH", "pkg-config", "--exists", "goudat").Run() != nil {
 		u.environment = append(u.environment, "PKG_CONFIG_PATH="+filepath.Join(nativePrefix(t), "lib/pkgconfig"))
 	}
@@ -233,6 +229,20 @@ func TestRehearsal(t *testing.T) {
 type user struct {
 	folder      string
 	environment []string
+}
+
+// newUser returns one whose folder has README's program. The go command fetches the tags of the repository, and has all else in
+// its cache, or from its proxies.
+func newUser(t *testing.T, r *repository, folder string) *user {
+	t.Helper()
+	settings, err := exec.Command("go", "env", "GOMODCACHE", "GOPROXY").Output()
+	if err != nil {
+		t.Fatal(explain(err))
+	}
+	cache, proxies, _ := strings.Cut(strings.TrimSpace(string(settings)), "\n")
+	write(t, filepath.Join(folder, "main.go"), readme(t, "go")[0])
+	return &user{folder, append(withoutSettings(), "GOWORK=off", "GOSUMDB=off", "GOFLAGS=-modcacherw", "GIT_CONFIG_COUNT=1",
+		"GIT_CONFIG_KEY_0=url."+r.folder+".insteadOf", "GIT_CONFIG_VALUE_0=https://"+modulePath, "GOPROXY=file://"+cache+"/cache/download,"+proxies)}
 }
 
 // run runs a command in the user's module.
