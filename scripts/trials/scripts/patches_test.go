@@ -27,7 +27,7 @@ func patchFiles(t *testing.T) []string {
 var patchForm = regexp.MustCompile(`(?s)\AFrom 0{40} .*?\nFrom: [^\n]+\s+<.+?>\nDate: .+?\nSubject: \[PATCH\] (.+?)\n\n(.+?\n)\ndiff --git `)
 
 // patchProblems returns the topic of a patch, and what is wrong with its message.
-func patchProblems(text string) (topic string, problems []string) {
+func patchProblems(text string, tests map[string]bool) (topic string, problems []string) {
 	m := patchForm.FindStringSubmatch(text)
 	if m == nil {
 		return "", []string{"has another form"}
@@ -37,8 +37,16 @@ func patchProblems(text string) (topic string, problems []string) {
 	if !slices.Contains(topics, topic) {
 		problems = append(problems, "is of no topic: "+subject)
 	}
-	if len(strings.Fields(body)) < 20 || !strings.Contains(body, "\n\nTo see it:") {
-		problems = append(problems, "does not say why, or how to see it")
+	_, named, _ := strings.Cut(body, "\n\nTests: ")
+	for _, name := range strings.FieldsFunc(named, func(r rune) bool { return r == ',' || r == '\n' || r == ' ' }) {
+		if _, test, ok := strings.Cut("."+name, ".Test"); strings.HasPrefix(named, "none; ") {
+			break
+		} else if !ok || !tests["Test"+test] {
+			problems = append(problems, "names no test: "+name)
+		}
+	}
+	if named == "" || len(strings.Fields(body)) < 20 || !strings.Contains(body, "\n\nTo see it:") {
+		problems = append(problems, "does not say why, how to see it, or which tests fail without it")
 	}
 	for line := range strings.Lines(subject + "\n" + body) {
 		if len(line) > 81 {
@@ -48,15 +56,15 @@ func patchProblems(text string) (topic string, problems []string) {
 	return topic, problems
 }
 
-// Each patch says why and how to see it, and the patches of a topic are together.
+// Each patch says why, how to see it, and which tests fail without it, and the patches of a topic are together.
 func TestPatchSeries(t *testing.T) {
-	last := 0
+	last, tests := 0, testNames(t)
 	for _, file := range patchFiles(t) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		topic, problems := patchProblems(string(text))
+		topic, problems := patchProblems(string(text), tests)
 		for _, problem := range problems {
 			t.Errorf("%s %s", file, problem)
 		}
@@ -69,20 +77,23 @@ func TestPatchSeries(t *testing.T) {
 }
 
 func TestPatchProblems(t *testing.T) {
-	why, see := strings.Repeat("a word or two\n", 6), "\nTo see it: look.\n"
+	why, see := strings.Repeat("a word or two\n", 6), "\nTo see it: look.\n\nTests: none; it is too small\n"
+	named := "\nTo see it: look.\n\nTests: TestThere,\nudat."
 	patch := func(subject, body string) string {
 		return "From " + strings.Repeat("0", 40) + " Mon Sep 17\nFrom: A <a@b.c>\nDate: now\nSubject: [PATCH] " + subject + "\n\n" + body + "\ndiff --git a/x b/x\n"
 	}
 	for _, c := range []struct{ text, problem string }{
 		{patch("scm: b", why+see), ""},
 		{patch("scm: a long\n subject", why+see+"\nSigned-off-by: A <a@b.c>\n"), ""},
+		{patch("scm: b", why+named+"TestThere\n"), ""},
+		{patch("scm: b", why+named+"TestGone\n"), "names no test: udat.TestGone"},
 		{patch("other: b", why+see), "is of no topic: other: b"},
-		{patch("scm: b", why), "does not say why, or how to see it"},
-		{patch("scm: b", "It is so.\n"+see), "does not say why, or how to see it"},
+		{patch("scm: b", why), "does not say why, how to see it, or which tests fail without it"},
+		{patch("scm: b", "It is so.\n"+see), "does not say why, how to see it, or which tests fail without it"},
 		{patch("scm: b", why+strings.Repeat("long ", 17)+"\n"+see), "has a line that is too long: " + strings.TrimSpace(strings.Repeat("long ", 17))},
 		{why + see, "has another form"},
 	} {
-		_, problems := patchProblems(c.text)
+		_, problems := patchProblems(c.text, map[string]bool{"TestThere": true})
 		if got := strings.Join(problems, "; "); got != c.problem {
 			t.Errorf("the problems of %q are %q, want %q", c.text, got, c.problem)
 		}
