@@ -91,3 +91,46 @@ func TestBusyQueues(t *testing.T) {
 		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestBusyQueues$", busyVariable+"="+name) })
 	}
 }
+
+// busyOnce makes the kernel refuse once to free each zone and shared queue.
+const busyOnce = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+
+#define REFUSE(name)                                                           \
+	int name(void *object);                                                \
+	int name(void *object)                                                 \
+	{                                                                      \
+		static void *refused;                                          \
+		int (*free)(void *) = (int (*)(void *))dlsym(RTLD_NEXT, #name); \
+                                                                               \
+		if (object != refused) {                                       \
+			refused = object;                                      \
+			return errno = EBUSY;                                  \
+		}                                                              \
+		refused = NULL;                                                \
+		return free(object);                                           \
+	}
+
+REFUSE(ibv_dealloc_pd)
+REFUSE(ibv_destroy_srq)
+`
+
+// What the kernel has refused to free can be freed later.
+func TestFreeAfterRefusal(t *testing.T) {
+	if !isSlow(t, busyOnce) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		pz, r := cgo.PZCreate(a.IAHandle)
+		success(t, "PZCreate", r)
+		srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 2})
+		success(t, "SRQCreate", r)
+		wantRefused(t, "SRQFree", cgo.SRQFree(srq))
+		success(t, "SRQFree", cgo.SRQFree(srq))
+		wantRefused(t, "PZFree", cgo.PZFree(pz))
+		success(t, "PZFree", cgo.PZFree(pz))
+	})
+}

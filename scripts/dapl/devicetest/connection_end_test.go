@@ -326,27 +326,28 @@ func TestEventAfterServicePoint(t *testing.T) {
 	})
 }
 
-// slowTimer makes the provider's timer thread sleep whenever it has released a lock. Only that thread reads the time.
+// slowTimer makes the provider's timer thread sleep whenever it has released a lock, once it has waited for a timer. No other
+// thread of the provider waits for a condition and a time.
 const slowTimer = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 static __thread int is_timer;
 
-int gettimeofday(struct timeval *tv, void *tz)
+int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex, const struct timespec *end)
 {
-	static int (*get)(struct timeval *, void *);
+	static int (*wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 	sigset_t blocked;
 
-	if (get == NULL)
-		get = (int (*)(struct timeval *, void *))dlsym(RTLD_NEXT, "gettimeofday");
+	if (wait == NULL)
+		wait = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))
+			dlsym(RTLD_NEXT, "pthread_cond_timedwait");
 	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
 	is_timer = sigismember(&blocked, SIGSEGV);
-	return get(tv, tz);
+	return wait(cond, mutex, end);
 }
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
@@ -376,8 +377,8 @@ func TestConnectTimeoutBesideFree(t *testing.T) {
 		start := time.Now()
 		success(t, "EPConnect", cgo.EPConnect(ep, a.address, l.qual, uint32(timeout/time.Microsecond), nil, cgo.QOSBestEffort, cgo.ConnectDefault))
 		request := l.request(t)
-		// The thread starts its wait late, checks the time late, and then holds the timer.
-		time.Sleep(time.Until(start.Add(timeout + 2*delay + delay/2)))
+		// The thread checks the time late, and then holds the timer.
+		time.Sleep(time.Until(start.Add(timeout + delay + delay/2)))
 		success(t, "EPFree", cgo.EPFree(ep))
 		time.Sleep(delay)
 		success(t, "CRReject", cgo.CRReject(request, nil))

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"os"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -152,5 +153,24 @@ func TestEVDWait(t *testing.T) {
 		success(t, "EVDClearUnwaitable", cgo.EVDClearUnwaitable(q.EVDHandle))
 		_, r = cgo.EVDWait(q.EVDHandle, millisecond, 1, &event)
 		success(t, "EVDWait", r)
+	})
+}
+
+// An EVD whose completion queue the kernel refuses is not made, and leaves nothing behind.
+func TestEVDCreateRefused(t *testing.T) {
+	file := withFile(t, refusingKernel, refuseVariable)
+	if file == "" {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		if err := os.WriteFile(file, []byte("queue"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, r := cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
+		outcome(t, "EVDCreate", r, cgo.InsufficientResources, cgo.NoSubtype)
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		a.newQueue(t, cgo.EVDDTO)
 	})
 }

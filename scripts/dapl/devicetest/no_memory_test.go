@@ -280,6 +280,42 @@ func TestNoMemory(t *testing.T) { failEach(t, failingAllocation, 40) }
 // The same if a thread does not begin.
 func TestNoThread(t *testing.T) { failEach(t, failingThread, 2) }
 
+// noThread refuses threads of the library while a variable is set. Those of Go have attributes.
+const noThread = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *data)
+{
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
+		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
+
+	return attr == NULL && getenv("DEVICETEST_NO_THREAD") ? EAGAIN : create(thread, attr, run, data);
+}
+`
+
+// A provider that stays loaded opens an adapter when it gets the thread that it did not get before.
+func TestOpenAfterNoThread(t *testing.T) {
+	if !isSlow(t, noThread) {
+		return
+	}
+	watch(t)
+	for _, name := range udattest.Names(t) {
+		library, _ := configEntry(t, name)
+		if handle, message := cgo.DLOpen(library); handle == 0 {
+			t.Fatal(message)
+		}
+		t.Setenv("DEVICETEST_NO_THREAD", "1")
+		_, _, r := cgo.IAOpen(name, 8)
+		outcome(t, "IAOpen without a thread", r, cgo.InsufficientResources, cgo.NoSubtype)
+		os.Unsetenv("DEVICETEST_NO_THREAD")
+		openAdapter(t, name)
+	}
+}
+
 // failEach lets each that the library asks for fail once. What was made can be freed, and the next life of an adapter is
 // complete. The library asks for at least so many.
 func failEach(t *testing.T, shim string, least int64) {

@@ -152,3 +152,23 @@ func (r *racer) spin(longest time.Duration) {
 	for end := time.Now().Add(time.Duration(r.random.Int64N(int64(longest)))); time.Now().Before(end); {
 	}
 }
+
+// An endpoint is freed while the thread handles the end of its connection.
+func TestFreeBesideDisconnect(t *testing.T) {
+	if !isSlow(t, slowThreads, overwriteFreed) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, passive := a.newRacer(t, 1), a.newRacer(t, 2)
+		from, to := active.newEndpoint(t), passive.newEndpoint(t)
+		active.connectTo(t, l, from, "")
+		passive.acceptFrom(t, l, "", to)
+		active.connect.expect(t, cgo.EventConnectionEstablished)
+		passive.connect.expect(t, cgo.EventConnectionEstablished)
+		success(t, "EPDisconnect", cgo.EPDisconnect(from, cgo.CloseGraceful))
+		passive.end(t, to)
+		active.end(t, from)
+	})
+}

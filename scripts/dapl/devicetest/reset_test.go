@@ -7,8 +7,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// refusingKernel makes the kernel refuse queue pairs, and changes of their state, while a file exists: one of them, if the
-// file has its name.
+// refusingKernel makes the kernel refuse queue pairs, changes of their state, and completion queues, while a file exists:
+// one of them, if the file has its name.
 const refusingKernel = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -42,6 +42,19 @@ void *ibv_create_qp(void *pd, void *attr)
 		return NULL;
 	}
 	return create(pd, attr);
+}
+
+void *ibv_create_cq(void *device, int length, void *context, void *channel, int vector);
+void *ibv_create_cq(void *device, int length, void *context, void *channel, int vector)
+{
+	void *(*create)(void *, int, void *, void *, int) =
+		(void *(*)(void *, int, void *, void *, int))dlsym(RTLD_NEXT, "ibv_create_cq");
+
+	if (refuses("queue")) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	return create(device, length, context, channel, vector);
 }
 
 int ibv_modify_qp(void *qp, void *attr, int mask);

@@ -150,6 +150,23 @@ func inPieces(to, from net.Conn) {
 	}
 }
 
+// A peer that has connected, and has not sent its request, is turned away when the service point is freed.
+func TestFreeTurnsPeersAway(t *testing.T) {
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		l := &listener{requests: a.newQueue(t, cgo.EVDCR)}
+		var r cgo.Return
+		l.PSPHandle, l.qual, r = cgo.PSPCreateAny(a.IAHandle, l.requests.EVDHandle, cgo.PSPConsumer)
+		success(t, "PSPCreateAny", r)
+		conn := dial(t, a.tcpAddress(l.qual))
+		a.connectTime(t, l, a.newRacer(t, 1), a.newRacer(t, 2)) // the provider takes peers in their order
+		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
+		conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // half as long as a peer has for its request
+		if n, err := conn.Read(make([]byte, 1)); n > 0 || isTimeout(err) {
+			t.Errorf("the peer is not turned away: %d bytes, %v", n, err)
+		}
+	})
+}
+
 // An unanswered request whose peer has gone does not keep a processor busy.
 func TestUnansweredRequestIsIdle(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {

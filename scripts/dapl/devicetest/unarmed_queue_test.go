@@ -6,8 +6,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// unarmedQueues refuses to arm completion queues with a reason that is returned and not in errno, where there is that of
-// an earlier call.
+// unarmedQueues refuses to arm completion queues, and posts, with a reason that is returned and not in errno, where there
+// is that of an earlier call, or none.
 const unarmedQueues = `
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,6 +30,18 @@ static int req_notify_cq(struct ibv_cq *cq, int solicited)
 	return getenv("DEVICETEST_UNARMED") ? EINVAL : device.req_notify_cq(cq, solicited);
 }
 
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
+{
+	errno = 0;
+	return getenv("DEVICETEST_UNARMED") ? ENOMEM : device.post_send(qp, request, bad);
+}
+
+static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *receive, struct ibv_recv_wr **bad)
+{
+	errno = 0;
+	return getenv("DEVICETEST_UNARMED") ? ENOMEM : device.post_recv(qp, receive, bad);
+}
+
 struct ibv_context *ibv_open_device(struct ibv_device *of)
 {
 	struct ibv_context *(*next)(struct ibv_device *) = (struct ibv_context *(*)(struct ibv_device *))dlsym(RTLD_NEXT, "ibv_open_device");
@@ -39,6 +51,8 @@ struct ibv_context *ibv_open_device(struct ibv_device *of)
 		device = context->ops;
 		context->ops.poll_cq = poll_cq;
 		context->ops.req_notify_cq = req_notify_cq;
+		context->ops.post_send = post_send;
+		context->ops.post_recv = post_recv;
 	}
 	return context;
 }
@@ -59,5 +73,22 @@ func TestUnarmedQueue(t *testing.T) {
 		_, r = cgo.EVDWait(evd, soon, 1, &event)
 		outcome(t, "EVDWait", r, cgo.InvalidParameter, cgo.NoSubtype)
 		success(t, "EVDFree", cgo.EVDFree(evd))
+	})
+}
+
+// A post fails for the reason that the adapter returns.
+func TestPostRefusedWithoutErrno(t *testing.T) {
+	if !isSlow(t, unarmedQueues) {
+		return
+	}
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		active, _ := a.connectedPair(t)
+		segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
+		t.Setenv("DEVICETEST_UNARMED", "1")
+		r := cgo.EPPostSend(active.EPHandle, segments, 1, cgo.CompletionDefault)
+		outcome(t, "EPPostSend", r, cgo.InsufficientResources, cgo.NoSubtype)
+		r = cgo.EPPostRecv(active.EPHandle, segments, 1, cgo.CompletionDefault)
+		outcome(t, "EPPostRecv", r, cgo.InsufficientResources, cgo.NoSubtype)
 	})
 }
