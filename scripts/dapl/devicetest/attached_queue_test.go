@@ -88,6 +88,9 @@ func TestEVDModifyCNOOfCompletions(t *testing.T) {
 		without := a.newEVD(t, 0, cgo.EVDDTO)
 		outcome(t, "EVDModifyCNO", cgo.EVDModifyCNO(without, other), cgo.ModelNotSupported, cgo.NoSubtype)
 		success(t, "EVDFree", cgo.EVDFree(without))
+		alone := a.newEVD(t, other, cgo.EVDDTO) // the others need the channel that it has had
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(alone, 0))
+		success(t, "EVDFree", cgo.EVDFree(alone))
 
 		active, passive := a.connectedPair(t)
 		evd, cookie := passive.recv.EVDHandle, uint64(0)

@@ -304,6 +304,36 @@ func TestInterfaceWithoutAddress(t *testing.T) {
 	forEachAdapter(t, func(*testing.T, *adapter) {})
 }
 
+func (a *adapter) hasGID(address netip.Addr) bool {
+	files, _ := filepath.Glob("/sys/class/infiniband/" + a.device + "/ports/1/gids/*")
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, _ := os.ReadFile(file)
+		return strings.TrimSpace(string(text)) == netip.AddrFrom16(address.As16()).StringExpanded()
+	})
+}
+
+// An address that is taken away and comes back has its GID at another index.
+func TestAddressComesBack(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		own, between, length, options := a.address.Addr(), netip.MustParseAddr("10.78.0.5"), "/24", []string(nil)
+		if own.Is6() {
+			between, length, options = netip.MustParseAddr("fd00:78::5"), "/64", []string{"nodad"}
+		}
+		change := func(verb string, address netip.Addr) {
+			ip(t, append([]string{"address", verb, address.String() + length, "dev", a.netInterface(t).Name}, options...)...)
+			eventually(t, verb+" "+address.String(), func() bool { return a.hasGID(address) == (verb == "add") })
+		}
+		change("delete", own)
+		change("add", between)
+		change("add", own)
+		change("delete", between)
+		a.connect(t, a.listen(t), a.newEndpoint(t), a.newEndpoint(t), nil)
+	})
+}
+
 // Socket CM connects over IPv6 while the interface has no link-local address, and over IPv4 while it has no IPv6 at all.
 // The GID at index 0 is still in the table then, and of no use.
 func TestNoLinkLocalAddress(t *testing.T) {
@@ -315,13 +345,7 @@ func TestNoLinkLocalAddress(t *testing.T) {
 		connectFrom := func(t *testing.T, prefix string, options ...string) {
 			addAddress(t, i, prefix, options...)
 			own := netip.MustParsePrefix(prefix).Addr()
-			eventually(t, "it has its GID", func() bool {
-				files, _ := filepath.Glob("/sys/class/infiniband/" + a.device + "/ports/1/gids/*")
-				return slices.ContainsFunc(files, func(file string) bool {
-					text, _ := os.ReadFile(file)
-					return strings.TrimSpace(string(text)) == netip.AddrFrom16(own.As16()).StringExpanded()
-				})
-			})
+			eventually(t, "it has its GID", func() bool { return a.hasGID(own) })
 			reopened(t, a, "", "^TestNamesOfAddresses$", ownVariable+"="+own.String(), "DAPL_SCM_NETDEV="+own.String())
 		}
 		t.Run("IPv6", func(t *testing.T) {

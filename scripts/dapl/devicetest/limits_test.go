@@ -21,6 +21,8 @@ func TestLengthsBeyondMemory(t *testing.T) {
 			_, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: length, MaxRecvIOV: 1})
 			outcome(t, "SRQCreate", r, cgo.InvalidParameter, cgo.InvalidArg3)
 		}
+		_, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: -1})
+		outcome(t, "SRQCreate", r, cgo.InvalidParameter, cgo.InvalidArg3)
 		for _, length := range []int32{-1 << 31, -1, 1 << 30, 1<<31 - 1} {
 			for _, attr := range []cgo.EPAttr{{MaxRecvDTOs: length, MaxRequestDTOs: 1}, {MaxRecvDTOs: 1, MaxRequestDTOs: length}} {
 				attr.ServiceType, attr.MaxRecvIOV, attr.MaxRequestIOV = cgo.ServiceTypeRC, 1, 1

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/udattest"
@@ -60,4 +61,38 @@ func ip(t *testing.T, arguments ...string) {
 	if out, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil {
 		t.Fatalf("ip: %v: %s", err, out)
 	}
+}
+
+// failedSend makes the next send of what wakes the thread fail once a variable is set, as if there were no memory.
+const failedSend = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+ssize_t send(int fd, const void *message, size_t size, int flags)
+{
+	ssize_t (*next)(int, const void *, size_t, int) = (ssize_t (*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
+
+	if (size == 2 && getenv("DEVICETEST_FAIL") != NULL) {
+		unsetenv("DEVICETEST_FAIL");
+		errno = ENOMEM;
+		return -1;
+	}
+	return next(fd, message, size, flags);
+}
+`
+
+// The thread is woken for an attempt though the first send to it fails.
+func TestFailedWake(t *testing.T) {
+	if !isSlow(t, failedSend) {
+		return
+	}
+	watch(t)
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		time.Sleep(100 * time.Millisecond) // the thread has nothing to do any more
+		os.Setenv("DEVICETEST_FAIL", "1")
+		a.oddPeer(t, a.address.Addr()).request(t)
+	})
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
 )
@@ -69,5 +70,46 @@ func TestPollsOfConnections(t *testing.T) {
 		if len(polls) > pairs {
 			t.Errorf("%d calls of poll for a connection beside %d others", len(polls), pairs)
 		}
+	})
+}
+
+// failedPolls makes poll fail for sockets while a variable is set.
+const failedPolls = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+int poll(struct pollfd *fds, nfds_t count, int timeout)
+{
+	int (*next)(struct pollfd *, nfds_t, int) = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
+	int type;
+	socklen_t size = sizeof(type);
+
+	if (getenv("DEVICETEST_FAIL") != NULL && getsockopt(fds->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return next(fds, count, timeout);
+}
+`
+
+// A poll that fails says nothing of the sockets: connections go on, and new ones are made afterwards.
+func TestFailedPolls(t *testing.T) {
+	if !isSlow(t, failedPolls) {
+		return
+	}
+	watch(t)
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		active, passive := a.connectedPair(t)
+		os.Setenv("DEVICETEST_FAIL", "1")
+		l := a.listen(t) // which wakes the thread
+		time.Sleep(100 * time.Millisecond)
+		os.Unsetenv("DEVICETEST_FAIL")
+		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t), nil)
+		active.connect.empty(t)
+		passive.connect.empty(t)
 	})
 }

@@ -101,7 +101,6 @@ func refusePost(t *testing.T, a *adapter, file string, another bool) {
 	}
 	segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
 	success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 0, cgo.CompletionDefault))
-	active.request.completion(t, cgo.EventDTOCompletion, 0)
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +108,8 @@ func refusePost(t *testing.T, a *adapter, file string, another bool) {
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
+	active.wantIdle(t, true, false) // the one before keeps its cookie
+	active.request.completion(t, cgo.EventDTOCompletion, 0)
 	performed := uint64(2)
 	if another {
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 2, cgo.CompletionDefault))

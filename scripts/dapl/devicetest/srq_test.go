@@ -81,6 +81,30 @@ func TestSRQTransfer(t *testing.T) {
 	})
 }
 
+// A receive keeps its cookie until its completion is taken, while others of the queue come and go.
+func TestSharedReceiveKeepsCookie(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		first, srq := a.newSharing(t)
+		second := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
+			return cgo.EPCreateWithSRQ(a.IAHandle, first.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
+		})
+		l, peers := a.listen(t), []*endpoint{a.newEndpoint(t), a.newEndpoint(t)}
+		a.connect(t, l, peers[0], first, nil)
+		a.connect(t, l, peers[1], second, nil)
+		send := func(peer *endpoint, cookie uint64) {
+			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, []cgo.LMRTriplet{first.memory.local(0, 64)}, cookie))
+			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
+			peer.request.completion(t, cgo.EventDTOCompletion, cookie)
+		}
+		send(peers[0], 100)
+		for cookie := range uint64(srq.query(t).MaxRecvDTOs) {
+			send(peers[1], cookie)
+			second.recv.completion(t, cgo.EventDTOCompletion, cookie)
+		}
+		first.recv.completion(t, cgo.EventDTOCompletion, 100)
+	})
+}
+
 func TestEPCreateWithSRQRefused(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)

@@ -234,3 +234,81 @@ func endDuring(t *testing.T, ended <-chan waitOutcome, times int, wake func(i ui
 	t.Error("the wait has not ended in its time")
 	return waitEnd(t, ended).Return
 }
+
+// lateEnd makes waits return late that are over.
+const lateEnd = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
+
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
+{
+	int (*next)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *) =
+		(int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+	int result = next(condition, mutex, until);
+
+	if (result == ETIMEDOUT)
+		usleep(200000);
+	return result;
+}
+`
+
+// What triggers a CNO when the time of a wait is over is found by that wait, or by the next one.
+func TestCNOTriggeredAtTheEnd(t *testing.T) {
+	if !isSlow(t, lateEnd) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		cno := a.newCNO(t)
+		evd := a.newEVD(t, cno, cgo.EVDSoftware)
+		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		waited := make(chan cgo.Return, 1)
+		go func() {
+			_, r := cgo.CNOWait(cno, 10_000)
+			waited <- r
+		}()
+		time.Sleep(50 * time.Millisecond)
+		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
+		if !(<-waited).OK() {
+			_, r := cgo.CNOWait(cno, 0)
+			success(t, "CNOWait", r)
+		}
+		success(t, "EVDDequeue", cgo.EVDDequeue(evd, new(cgo.Event)))
+	})
+}
+
+// ownUnlock ends the process when a thread unlocks what it has not locked.
+const ownUnlock = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+	static int (*next)(pthread_mutex_t *);
+
+	if (next == NULL)
+		next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
+	if (mutex->__data.__owner != gettid())
+		abort();
+	return next(mutex);
+}
+`
+
+// A wait that is refused for its arguments leaves the lock of the EVD, which another thread may have.
+func TestRefusedWait(t *testing.T) {
+	if !isSlow(t, ownUnlock) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		q := a.newQueue(t, cgo.EVDSoftware)
+		for _, threshold := range []int32{0, queueLength + 1} {
+			_, r := cgo.EVDWait(q.EVDHandle, 0, threshold, new(cgo.Event))
+			outcome(t, "EVDWait", r, cgo.InvalidParameter, cgo.InvalidArg3)
+		}
+	})
+}
