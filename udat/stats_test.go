@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"log/slog"
 	"runtime/trace"
 	"strings"
@@ -71,6 +73,38 @@ func TestStats(t *testing.T) {
 			t.Errorf("as JSON the counters are %s, %v", text, err)
 		}
 	})
+}
+
+func metrics(w io.Writer, s udat.Stats) {
+	fmt.Fprintf(w, "udat_posts_refused_total %d\n", s.RefusedPosts)
+	for status, n := range s.Completions {
+		fmt.Fprintf(w, "udat_completions_total{status=%q} %d\n", status, n)
+	}
+	for event, n := range s.ConnectionEvents {
+		fmt.Fprintf(w, "udat_connection_events_total{event=%q} %d\n", event, n)
+	}
+	for kind, n := range s.Living {
+		fmt.Fprintf(w, "udat_living{kind=%q} %d\n", kind, n)
+	}
+}
+
+// What docs/native.md writes for Prometheus has each counter by its C name.
+func TestMetrics(t *testing.T) {
+	var text strings.Builder
+	metrics(&text, udat.Stats{
+		RefusedPosts:     1,
+		Completions:      map[udat.DTOStatus]uint64{udat.DTOErrFlushed: 2},
+		ConnectionEvents: map[udat.EventNumber]uint64{udat.EventConnectionBroken: 3},
+		Living:           map[string]int{"endpoint": 4},
+	})
+	const expected = `udat_posts_refused_total 1
+udat_completions_total{status="DAT_DTO_ERR_FLUSHED"} 2
+udat_connection_events_total{event="DAT_CONNECTION_EVENT_BROKEN"} 3
+udat_living{kind="endpoint"} 4
+`
+	if text.String() != expected {
+		t.Errorf("Prometheus reads\n%s", text.String())
+	}
 }
 
 // Waits that find nothing are regions of their goroutine in the trace.

@@ -12,13 +12,9 @@ import (
 
 var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
 
-// Each Go snippet of the porting guide is part of a test, line by line.
+// Each Go snippet of the porting guide, and of the page on the native stack, is part of a test, line by line.
 func TestPortingSnippets(t *testing.T) {
-	guide, err := os.ReadFile("../docs/porting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob("../udat/porting*_test.go")
+	files, err := filepath.Glob("../udat/*_test.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +26,15 @@ func TestPortingSnippets(t *testing.T) {
 		}
 		program = append(program, source...)
 	}
-	blocks := goBlock.FindAllSubmatch(guide, -1)
-	if len(blocks) == 0 {
-		t.Fatal("the guide has no snippets")
-	}
-	for _, block := range blocks {
-		if !strings.Contains(string(program), string(block[1])) {
-			t.Errorf("no udat/porting*_test.go has this part of docs/porting.md:\n%s", block[1])
+	for _, page := range []string{"docs/porting.md", "docs/native.md"} {
+		blocks := goBlock.FindAllStringSubmatch(readFile(t, page), -1)
+		if len(blocks) == 0 {
+			t.Errorf("%s has no snippets", page)
+		}
+		for _, block := range blocks {
+			if !strings.Contains(string(program), block[1]) {
+				t.Errorf("no test of udat has this part of %s:\n%s", page, block[1])
+			}
 		}
 	}
 }
