@@ -45,7 +45,7 @@ type run struct {
 // What packages need. All tests except those of these packages get a device. The test bed's own tests boot machines
 // themselves.
 var (
-	hostPackages = packagePattern(`cgo$|scripts/(dapl|porting/.*|sidebyside|trials/(apistatus|constants|scripts|testrun|withoutcgo))$|scripts/vm(/|$)|udat/internal/(life|logging|notify|shadow)$|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
+	hostPackages = packagePattern(`cgo$|scripts/(porting/.*|sidebyside|trials/(apistatus|constants|scripts|testrun|withoutcgo))$|scripts/vm(/|$)|udat/internal/(life|logging|notify|shadow)$|examples/internal/messagesizes$|examples/interop/internal/getopt$`)
 	// The same program runs in all machines. Two of them are killed.
 	machinesPackages = packagePattern(`scripts/trials/reliability$`)
 	// These mostly boot machines and break them.
