@@ -58,7 +58,7 @@ func (ep *EP) unlockRequests() {
 // awaitPosts waits until no request is in the library that is there now. A call that changes the
 // endpoint posts none, and may take long.
 func (ep *EP) awaitPosts() {
-	const mostTries = 1000
+	const mostTries = 3 // each may take a time slice of a goroutine that only posts
 	for tries := 0; !ep.request.mu.TryLock(); tries++ {
 		if ep.changing.Load() {
 			return

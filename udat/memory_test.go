@@ -368,7 +368,9 @@ func TestFreeGivesBackWhilePosting(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		unmapped, restore := udat.CountUnmapped()
 		defer restore()
-		defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		if os.Getenv("UDAT_ASSERT") == "" { // with assertions, posts allocate, and would fill the memory
+			defer debug.SetGCPercent(debug.SetGCPercent(-1))
+		}
 		active, passive := udattest.Pair(t, ia, nil)
 		remote := must(passive.Memory.RMRTriplet(0, 8))
 		batch := slices.Repeat([]udat.Post{{Operation: udat.DTORDMAWrite, Segments: one(active.Segment(t, 0, 8)), Remote: remote}}, 16)
