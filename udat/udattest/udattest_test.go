@@ -73,7 +73,8 @@ func TestMainFindsGoroutines(t *testing.T) {
 		return
 	}
 	if pprof.Lookup("goroutineleak") == nil {
-		t.Skip("this Go has no profile of leaked goroutines")
+		t.Log("not tested: this Go has no profile of leaked goroutines")
+		return
 	}
 	cmd := exec.CommandContext(udattest.Context(t), os.Args[0], "-test.run=^TestMainFindsGoroutines$")
 	cmd.Env = append(os.Environ(), leaveVariable+"=yes")
