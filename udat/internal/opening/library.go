@@ -53,8 +53,14 @@ func libraryFolders() (folders []string) {
 }
 
 // LoadFailure returns why a library was not loaded. Of one for another processor the
-// loader says that there is no such file.
+// loader says that there is no such file. A sanitizer calls dlopen in the place of its caller, so
+// that the loader does not search the run path of libdat2.
 func LoadFailure(path, message string) string {
+	if folder := filepath.Dir(cgo.FileOf(0, "dat_ia_openv")); !strings.Contains(path, "/") {
+		if _, err := os.Stat(filepath.Join(folder, path)); err == nil {
+			return fmt.Sprintf("%s; it is in %s, where the loader does not look for it, as in a program built with -asan: set LD_LIBRARY_PATH=%[2]s", message, folder)
+		}
+	}
 	const beside = "goudat's scripts/native builds the providers beside libdat2: deploy the whole folder, or name the file by its path"
 	const ident = 20 // class, order of bytes and processor are in the first bytes of an ELF file
 	var library, program [ident]byte

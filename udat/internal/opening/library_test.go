@@ -11,8 +11,20 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/opening"
 )
+
+// A program with a sanitizer does not find the providers beside libdat2.
+func TestLoadFailureBesideLibrary(t *testing.T) {
+	folder := filepath.Dir(cgo.FileOf(0, "dat_ia_openv"))
+	if text := opening.LoadFailure("libdaplofa.so.2", "no such file"); !strings.HasSuffix(text, ": set LD_LIBRARY_PATH="+folder) {
+		t.Errorf("%q does not name the folder of the library, %s", text, folder)
+	}
+	if text := opening.LoadFailure("libnone7.so", "no such file"); strings.Contains(text, "LD_LIBRARY_PATH") {
+		t.Errorf("of a library that is nowhere: %q", text)
+	}
+}
 
 // Who may not read the library that a program was built with learns why the loader takes another.
 func TestPassedOver(t *testing.T) {
