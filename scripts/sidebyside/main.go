@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"regexp"
-	"runtime"
 	"strings"
 	"syscall"
 )
@@ -54,11 +53,6 @@ func run() error {
 	if len(adapters) == 0 {
 		return errors.New("UDAT_TEST_IA names no adapter: run this by scripts/bench")
 	}
-	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return err
-	}
-	fmt.Printf("kernel: Linux %s, %d processors\n", strings.TrimSpace(string(release)), runtime.NumCPU())
 	if *scale {
 		// For event dispatchers and sockets of all endpoints. A program that lacks them says so.
 		_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1 << 17, Max: 1 << 17})
