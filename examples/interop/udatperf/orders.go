@@ -107,7 +107,7 @@ func (n *node) measure(o order) (string, error) {
 	if !n.server && (o.name == "rate" || o.name == "write" || o.name == "read") {
 		metrics += fmt.Sprintf("\t%.2f MB/s", float64(o.bytes)/ns*1e3)
 	}
-	if o.how != "poll" {
+	if o.how != "poll" && o.name != "paced" {
 		metrics += fmt.Sprintf("\t%.0f cpu-ns/op", float64(processorTime()-used)/float64(o.count))
 	}
 	return metrics, nil

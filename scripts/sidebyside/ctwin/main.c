@@ -57,7 +57,7 @@ static void obey(struct node *node, const struct order *o)
 		printf("\t%.0f p90-ns/op\t%.0f p99-ns/op", node->tail.p90, node->tail.p99);
 	if (!node->side.server && (is(o->name, "rate") || is(o->name, "write") || is(o->name, "read")))
 		printf("\t%.2f MB/s", o->bytes / ns * 1e3);
-	if (!polls(o))
+	if (!polls(o) && !is(o->name, "paced"))
 		printf("\t%.0f cpu-ns/op", (processor_time() - used) / o->count);
 	say("%s", "");
 }
