@@ -2,13 +2,6 @@ module github.com/goudat/goudat/scripts/sidebyside
 
 go 1.24
 
-require (
-	github.com/google/go-cmp v0.7.0
-	github.com/goudat/goudat v0.0.0
-	github.com/goudat/goudat/scripts/vm v0.0.0
-)
+require github.com/goudat/goudat v0.0.0
 
-replace (
-	github.com/goudat/goudat => ../..
-	github.com/goudat/goudat/scripts/vm => ../vm
-)
+replace github.com/goudat/goudat => ../..

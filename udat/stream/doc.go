@@ -12,8 +12,8 @@
 // TCP of the kernel is faster where RDMA is software, and the stream is slower than
 // messages: a byte is copied once on each side, as with TCP, and a goroutine of the
 // connection takes the completions and wakes the program. Programs that need the
-// latency or the processor time of RDMA use endpoints, see package udat. The README of
-// scripts/streamtest has figures.
+// latency or the processor time of RDMA use endpoints, see package udat.
+// docs/reference/performance.md has figures.
 //
 // A connection's side has, with the default sizes, 32 messages of up to 64 KiB in a
 // window of 512 KiB, and registers 840 KiB: the window that the peer writes, half as much

@@ -143,63 +143,57 @@ func (s settings) client(name string, expect func(string) (string, error), order
 	if err != nil {
 		return err
 	}
-	for _, b := range s.benchmarks(n, iwarp) {
+	for _, b := range s.benchmarks(iwarp) {
 		fmt.Fprintln(orders, b.order.line())
 		if _, err := expect("ready"); err != nil {
 			return err
 		}
-		value, err := n.measure(b.order)
+		if err := n.prepare(b.order); err != nil {
+			return err
+		}
+		metrics, err := n.measure(b.order)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
 		if _, err := expect("result"); err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "Benchmark%s/ia=%s/bytes=%d \t%d\t%s\n", b.name, name, b.order.bytes, b.order.count, b.text(value))
+		fmt.Fprintf(out, "Benchmark%s/ia=%s/bytes=%d \t%d\t%s\n", b.name, name, b.order.bytes, b.order.count, metrics)
 	}
 	return n.close()
 }
 
-// benchmark is an order, and how its number is shown: as those of Go's benchmarks, for benchstat and other tools.
+// benchmark is an order with the name of its result.
 type benchmark struct {
 	name string
 	order
-	text func(value float64) string
 }
 
-func (s settings) benchmarks(n *node, iwarp bool) (list []benchmark) {
+func (s settings) benchmarks(iwarp bool) (list []benchmark) {
 	for _, operation := range s.operations {
+		if operation == "connect" {
+			list = append(list, benchmark{"Connect", newOrder("connect", s.how, 0, s.count, 1)})
+			continue
+		}
 		for _, bytes := range s.sizes {
-			add := func(name, order, how string, count, window int, text func(float64) string) {
-				list = append(list, benchmark{name, newOrder(order, how, bytes, count, window), text})
+			add := func(name, order, how string, count, window int) {
+				list = append(list, benchmark{name, newOrder(order, how, bytes, count, window)})
 			}
-			latency := func(ns float64) string {
-				return fmt.Sprintf("%.0f ns/op\t%.0f p90-ns/op\t%.0f p99-ns/op", ns, n.tail.p90, n.tail.p99)
-			}
-			messages := func(perSecond float64) string {
-				return fmt.Sprintf("%.0f ns/op\t%.2f MB/s", 1e9/perSecond, perSecond*float64(bytes)/1e6)
-			}
-			transfers := func(bytesPerSecond float64) string { return messages(bytesPerSecond / float64(bytes)) }
 			switch operation {
 			case "send":
 				streamed := s.count
 				if iwarp { // there a message that comes before its receive ends the connection
 					streamed = min(streamed, mostReceives)
 				}
-				add("Send/roundtrip", "roundtrip", s.how, s.count, 1, latency)
-				add("Send/stream", "rate", s.how, streamed, s.window, messages)
+				add("Send/roundtrip", "roundtrip", s.how, s.count, 1)
+				add("Send/stream", "rate", s.how, streamed, s.window)
 			case "write":
-				add("Write/roundtrip", "mailbox", "poll", s.count, 1, latency)
-				add("Write/stream", "write", "poll", s.count, s.window, transfers)
+				add("Write/roundtrip", "mailbox", "poll", s.count, 1)
+				add("Write/stream", "write", "poll", s.count, s.window)
 			case "read":
-				add("Read/single", "read", "poll", s.count, 1, transfers)
-				add("Read/stream", "read", "poll", s.count, s.window, transfers)
+				add("Read/single", "read", "poll", s.count, 1)
+				add("Read/stream", "read", "poll", s.count, s.window)
 			}
-		}
-		if operation == "connect" {
-			list = append(list, benchmark{"Connect", newOrder("connect", s.how, 0, s.count, 1), func(perSecond float64) string {
-				return fmt.Sprintf("%.0f ns/op", 1e9/perSecond)
-			}})
 		}
 	}
 	return list
@@ -211,5 +205,5 @@ func newOrder(name, how string, bytes, count, window int) order {
 
 // line is the order as the server reads it.
 func (o order) line() string {
-	return fmt.Sprintf("%s %s %d %d %d %s %d %d", o.name, o.how, o.bytes, o.count, o.window, o.beside, o.idle, o.pause)
+	return fmt.Sprintf("%s %s %d %d %d %s", o.name, o.how, o.bytes, o.count, o.window, o.beside)
 }

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
+	"time"
 
 	"github.com/goudat/goudat/udat"
+	"github.com/goudat/goudat/udat/mem"
 )
 
 const (
@@ -36,13 +38,16 @@ type node struct {
 	peer   udat.RMRTriplet
 	events []udat.Event
 
-	crowd []*udat.EP // idle connections
-	far   *udat.EP   // connected to the machine that is cut off
-	tail  tail       // of the times that were measured last
+	// Of the order:
+	from, into  [1]udat.Segment
+	receives    [burst]udat.Post // all with the same segment
+	remote      udat.RMRTriplet  // what the peer's last byte is in
+	last        mem.PeerByte     // counts the peer's writes
+	left, used  int              // receives to post still, and to post again
+	outstanding int              // sends and writes
+	tail        tail
 
-	receives [burst]udat.Post // all with the same segment
-	iov      [1]udat.Segment
-	ctx      context.Context
+	ctx context.Context
 }
 
 func openNode(adapter string, qual udat.ConnQual) (n *node, err error) {
@@ -53,7 +58,13 @@ func openNode(adapter string, qual udat.ConnQual) (n *node, err error) {
 	if n.pz, err = udat.CreatePZ(n.ia); err != nil {
 		return nil, err
 	}
-	if err := n.createEVDs(); err != nil {
+	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, nil, udat.EVDDTO); err != nil {
+		return nil, err
+	}
+	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, nil, udat.EVDDTO); err != nil {
+		return nil, err
+	}
+	if n.connections, err = udat.CreateEVD(n.ia, 256, nil, udat.EVDConnection); err != nil {
 		return nil, err
 	}
 	if n.memory, err = udat.AllocMemory(n.pz, 2*mostBytes, udat.MemPrivAll); err != nil {
@@ -70,48 +81,9 @@ func openNode(adapter string, qual udat.ConnQual) (n *node, err error) {
 	return n, err
 }
 
-// createEVDs makes the event dispatchers of endpoints.
-func (n *node) createEVDs() (err error) {
-	if n.requestsDone, err = udat.CreateEVD(n.ia, mostRequests+few, nil, udat.EVDDTO); err != nil {
-		return err
-	}
-	if n.receivesDone, err = udat.CreateEVD(n.ia, mostReceives+few, nil, udat.EVDDTO); err != nil {
-		return err
-	}
-	n.connections, err = udat.CreateEVD(n.ia, 256, nil, udat.EVDConnection)
-	return err
-}
-
-func (n *node) freeEVDs() error {
-	return errors.Join(n.requestsDone.Free(), n.receivesDone.Free(), n.connections.Free())
-}
-
 func (n *node) createEndpoint(requests, receives int) (*udat.EP, error) {
 	return udat.CreateEP(n.ia, n.pz, n.receivesDone, n.requestsDone, n.connections,
 		&udat.EPAttr{MaxRequestDTOs: requests, MaxRecvDTOs: receives})
-}
-
-// serve listens, and accepts the one client.
-func (n *node) serve(out io.Writer) error {
-	if err := n.listen(out); err != nil {
-		return err
-	}
-	return n.accept()
-}
-
-func (n *node) accept() error {
-	request, err := n.arrival()
-	if err != nil {
-		return err
-	}
-	param, err := request.Query()
-	if err != nil {
-		return err
-	}
-	if err := request.AcceptAndWait(n.ctx, n.ep, n.mine); err != nil {
-		return err
-	}
-	return n.readPeer(param.PrivateData)
 }
 
 func (n *node) listen(out io.Writer) (err error) {
@@ -130,34 +102,92 @@ func (n *node) listen(out io.Writer) (err error) {
 	return nil
 }
 
-func (n *node) dial() error {
-	answer, err := n.ep.ConnectAndWait(n.ctx, n.address, n.qual, n.mine)
-	if err != nil {
-		return err
+// connect connects an endpoint, and returns what the peer says.
+func (n *node) connect(ep *udat.EP, note []byte) ([]byte, error) {
+	if !n.server {
+		return ep.ConnectAndWait(n.ctx, n.address, n.qual, note)
 	}
-	return n.readPeer(answer)
-}
-
-// readPeer reads private data, which may be padded.
-func (n *node) readPeer(place []byte) error {
-	return n.peer.UnmarshalBinary(place[:min(len(place), udat.RMRTripletSize)])
-}
-
-func (n *node) arrival() (*udat.CR, error) {
 	event, err := n.arrivals.Wait(n.ctx)
 	if err != nil {
 		return nil, err
 	}
-	return event.CR(), nil
+	param, err := event.CR().Query()
+	if err != nil {
+		return nil, err
+	}
+	return param.PrivateData, event.CR().AcceptAndWait(n.ctx, ep, note)
 }
 
-// close ends the connections on the client, and waits for their ends on the server.
+// meet makes the connection. Private data may be padded.
+func (n *node) meet() error {
+	place, err := n.connect(n.ep, n.mine)
+	if err != nil {
+		return err
+	}
+	return n.peer.UnmarshalBinary(place[:min(len(place), udat.RMRTripletSize)])
+}
+
+// connectOnce makes a connection on an endpoint of its own, and ends it. The client tells the server whether it is the
+// last one.
+func (n *node) connectOnce(last bool) (bool, error) {
+	ep, err := n.createEndpoint(few, few)
+	if err != nil {
+		return last, err
+	}
+	note, err := n.connect(ep, []byte{map[bool]byte{true: 1}[last]})
+	if err != nil {
+		return last, err
+	}
+	if n.server {
+		last = note[0] != 0
+	}
+	return last, n.part(ep)
+}
+
+// part ends a connection on the client. The server sees connections end in any order.
+func (n *node) part(ep *udat.EP) error {
+	if !n.server {
+		if err := ep.Disconnect(udat.CloseGraceful); err != nil {
+			return err
+		}
+	}
+	event, err := n.connections.Expect(n.ctx, udat.EventConnectionDisconnected)
+	if err != nil {
+		return err
+	}
+	return event.EP().Free()
+}
+
+func (n *node) connects(count int) (float64, error) {
+	begin := time.Now()
+	for range count {
+		if _, err := n.connectOnce(false); err != nil {
+			return 0, err
+		}
+	}
+	return float64(time.Since(begin)) / float64(count), nil
+}
+
+func (n *node) statuses(count int) (float64, error) {
+	begin := time.Now()
+	for range count {
+		status, err := n.ep.GetStatus()
+		if err != nil {
+			return 0, err
+		}
+		if status.State != udat.EPStateConnected {
+			return 0, fmt.Errorf("the endpoint's state is %v", status.State)
+		}
+	}
+	return float64(time.Since(begin)) / float64(count), nil
+}
+
+// close ends the connection on the client, and waits for its end on the server.
 func (n *node) close() error {
-	n.crowd = append(n.crowd, n.ep)
-	errs := []error{n.gather(0), n.memory.Free()}
+	errs := []error{n.part(n.ep), n.memory.Free()}
 	if n.server {
 		errs = append(errs, n.psp.Free(), n.arrivals.Free())
 	}
-	errs = append(errs, n.freeEVDs(), n.pz.Free(), n.ia.Close(udat.CloseGraceful))
+	errs = append(errs, n.requestsDone.Free(), n.receivesDone.Free(), n.connections.Free(), n.pz.Free(), n.ia.Close(udat.CloseGraceful))
 	return errors.Join(errs...)
 }

@@ -14,9 +14,8 @@ import (
 )
 
 // obeyOrders is one side of the measurements: "server ADAPTER QUALIFIER" or "client ADAPTER ADDRESS QUALIFIER". It does the same as
-// the twin in C, in the same order. "far ADAPTER QUALIFIER" accepts every connection, on a machine that is cut off later.
-//
-// Once connected, it reads one measurement per line. It reports when the server is ready, and the result.
+// the twin in C, in the same order. Once connected, it reads one measurement per line. It reports when the server is
+// ready, and the result.
 func obeyOrders(args []string, orders io.Reader, out io.Writer) error {
 	n, err := meet(args, out)
 	if err != nil {
@@ -31,9 +30,9 @@ func obeyOrders(args []string, orders io.Reader, out io.Writer) error {
 
 // meet makes a node that is connected to its peer.
 func meet(args []string, out io.Writer) (*node, error) {
-	server := len(args) == 3 && (args[0] == "server" || args[0] == "far")
+	server := len(args) == 3 && args[0] == "server"
 	if client := len(args) == 4 && args[0] == "client"; !server && !client {
-		return nil, errors.New("server ADAPTER QUALIFIER, client ADAPTER ADDRESS QUALIFIER or far ADAPTER QUALIFIER")
+		return nil, errors.New("server ADAPTER QUALIFIER or client ADAPTER ADDRESS QUALIFIER")
 	}
 	number, err := strconv.ParseUint(args[len(args)-1], 10, 16)
 	if err != nil {
@@ -43,114 +42,102 @@ func meet(args []string, out io.Writer) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	if args[0] == "far" {
-		return n, n.acceptAll(out)
-	}
 	if server {
-		return n, n.serve(out)
+		err = n.listen(out)
+	} else {
+		n.address, err = netip.ParseAddr(args[2])
 	}
-	if n.address, err = netip.ParseAddr(args[2]); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return n, n.dial()
+	return n, n.meet()
 }
 
 // order is a measurement to make.
 type order struct {
 	name, how            string
 	bytes, count, window int
-
-	// Of round trips at a fixed rate.
-	beside string // what happens meanwhile: "nothing", "churn", churn on its "own" event dispatchers, or "cut"
-	idle   int    // more connections on the same event dispatchers
-	pause  int    // between one of the others and the next, in milliseconds
-}
-
-// messages is how many the server answers. The first half of them have nothing beside.
-func (o order) messages() int {
-	if o.name == "paced" && o.beside != "nothing" {
-		return 2 * o.count
-	}
-	return o.count
+	beside               string // what happens meanwhile, of round trips at a fixed rate: "nothing", "churn" or a "storm" of connections
 }
 
 func (n *node) obey(orders io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(orders)
 	for lines.Scan() && lines.Text() != "end" {
 		var o order
-		if _, err := fmt.Sscan(lines.Text(), &o.name, &o.how, &o.bytes, &o.count, &o.window, &o.beside, &o.idle, &o.pause); err != nil {
+		if _, err := fmt.Sscan(lines.Text(), &o.name, &o.how, &o.bytes, &o.count, &o.window, &o.beside); err != nil {
 			return fmt.Errorf("this is not a measurement: %s", lines.Text())
 		}
 		if o.count < 1 || o.bytes < 0 || o.bytes == 0 && o.name == "mailbox" || o.bytes > mostBytes || o.window < 1 || o.window > mostRequests {
 			return fmt.Errorf("such a measurement cannot be made: %+v", o)
 		}
+		if err := n.prepare(o); err != nil {
+			return err
+		}
 		if n.server {
-			if err := n.expect(o); err != nil {
-				return err
-			}
 			fmt.Fprintln(out, "ready")
 		}
-		user, system := processorTime()
-		result, err := n.measure(o)
+		metrics, err := n.measure(o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", o.name, err)
 		}
-		userAfter, systemAfter := processorTime()
-		fmt.Fprintf(out, "result value=%v p90=%v p99=%v p999=%v over=%v user=%v system=%v\n", result, n.tail.p90, n.tail.p99,
-			n.tail.p999, n.tail.over, (userAfter-user)/float64(o.count), (systemAfter-system)/float64(o.count))
+		fmt.Fprintln(out, "result", metrics)
 	}
 	return lines.Err()
 }
 
-// processorTime returns what this process has used, in nanoseconds.
-func processorTime() (user, system float64) {
-	var usage syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
-	return float64(usage.Utime.Nano()), float64(usage.Stime.Nano())
-}
-
-// expect prepares the server before the client begins.
-func (n *node) expect(o order) error {
-	switch o.name {
-	case "roundtrip", "sustained", "rate", "paced":
-		return n.expectMessages(o.bytes, o.messages())
-	case "mailbox":
-		return n.expectWrites(o.bytes)
-	}
-	return nil
-}
-
-func (n *node) measure(o order) (float64, error) {
+// measure returns what the order takes, as Go's benchmarks print it. The processor time is that of this side.
+func (n *node) measure(o order) (string, error) {
 	spin := 50 * time.Microsecond
 	if o.how == "sleep" { // it waits without spinning first
 		spin = 0
 	}
 	if err := n.receivesDone.SetWaitSpin(spin); err != nil {
-		return 0, err
+		return "", err
 	}
+	n.tail = tail{}
+	used := processorTime()
+	ns, err := n.time(o)
+	if err != nil {
+		return "", err
+	}
+	metrics := fmt.Sprintf("%.2f ns/op", ns)
+	if n.tail.p99 > 0 {
+		metrics += fmt.Sprintf("\t%.0f p90-ns/op\t%.0f p99-ns/op", n.tail.p90, n.tail.p99)
+	}
+	if !n.server && (o.name == "rate" || o.name == "write" || o.name == "read") {
+		metrics += fmt.Sprintf("\t%.2f MB/s", float64(o.bytes)/ns*1e3)
+	}
+	if o.how != "poll" && o.name != "paced" {
+		metrics += fmt.Sprintf("\t%.0f cpu-ns/op", float64(processorTime()-used)/float64(o.count))
+	}
+	return metrics, nil
+}
+
+// processorTime returns what this process has used.
+func processorTime() time.Duration {
+	var usage syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// time returns how long one of the operations takes, in nanoseconds.
+func (n *node) time(o order) (float64, error) {
 	switch {
-	case o.name == "roundtrip":
-		times, err := n.roundTrips(o.bytes, o.count, o.how)
+	case o.name == "roundtrip", o.name == "mailbox":
+		times, err := n.roundTrips(o)
 		return n.summarize(times), err
-	case o.name == "mailbox":
-		return n.measureMemoryRoundTrip(o.bytes, o.count)
-	case o.name == "sustained":
-		times, err := n.roundTrips(o.bytes, o.count, "poll")
-		return mean(times), err
-	case o.name == "rate":
-		return n.measureRate(o.bytes, o.count, o.window, o.how == "poll")
 	case o.name == "paced":
-		return n.measurePaced(o)
+		return n.paced(o)
 	case o.name == "connect":
-		return n.measureConnects(o.count)
+		return n.connects(o.count)
+	case o.name == "rate" && n.server:
+		return 0, n.sink(o)
 	case n.server: // which takes no part in the others
 		return 0, nil
-	case o.name == "write", o.name == "read":
-		return n.measureRDMA(o.name == "write", o.bytes, o.count, o.window)
-	case o.name == "far":
-		return 0, n.joinFar(o.how)
+	case o.name == "rate", o.name == "write", o.name == "read":
+		return n.stream(o)
 	case o.name == "status":
-		return n.measureStatus(o.count)
+		return n.statuses(o.count)
 	}
 	return 0, fmt.Errorf("unknown measurement %q", o.name)
 }

@@ -36,7 +36,7 @@ func TestMeasure(t *testing.T) {
 	if out, err := exec.Command("sh", "-c", compile, "sh", native).CombinedOutput(); err != nil {
 		t.Fatalf("the twin in C does not build: %v\n%s", err, out)
 	}
-	result := regexp.MustCompile(`^Benchmark[A-Z]\S+/ia=(\S+)/bytes=\d+ \t20\t[1-9]\d* ns/op(\t[1-9]\d* p90-ns/op\t[1-9]\d* p99-ns/op|\t\d+\.\d\d MB/s)?$`)
+	result := regexp.MustCompile(`^Benchmark[A-Z]\S+/ia=(\S+)/bytes=\d+ \t20\t[1-9]\d*\.\d\d ns/op(\t[1-9]\d* p90-ns/op\t[1-9]\d* p99-ns/op)?(\t\d+\.\d\d MB/s)?(\t\d+ cpu-ns/op)?$`)
 	for _, adapter := range adapters {
 		for language, server := range map[string]string{"Go": os.Args[0], "C": native} {
 			for _, how := range []string{"poll", "wait"} {
@@ -77,12 +77,16 @@ func TestServerDies(t *testing.T) {
 				t.Fatal(err)
 			}
 			served := make(chan error, 1)
-			go func() { served <- server.accept() }()
+			go func() { served <- server.meet() }()
 			n.address = udattest.Address(t, n.ia)
-			if err := errors.Join(n.dial(), <-served, server.ia.Close(udat.CloseAbrupt)); err != nil {
+			if err := errors.Join(n.meet(), <-served, server.ia.Close(udat.CloseAbrupt)); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := n.measure(newOrder(name, "poll", 8, 100, 10)); err == nil {
+			o := newOrder(name, "poll", 8, 100, 10)
+			if err = n.prepare(o); err == nil {
+				_, err = n.measure(o)
+			}
+			if err == nil {
 				t.Errorf("%s: %s succeeds without a server", adapter, name)
 			}
 			if err := n.ia.Close(udat.CloseAbrupt); err != nil {

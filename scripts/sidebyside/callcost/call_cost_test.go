@@ -69,7 +69,6 @@ func (c call) benchmark(b *testing.B) {
 	for _, way := range c.ways() {
 		b.Run("in="+way.in, func(b *testing.B) {
 			if c.renew == nil {
-				b.ReportAllocs()
 				if err := way.make(b.N); err != nil {
 					b.Fatal(err)
 				}

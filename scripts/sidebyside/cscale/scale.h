@@ -2,12 +2,6 @@
 #ifndef SCALE_H
 #define SCALE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <dat2/udat.h>
-
 #include "../cprogram/program.h"
 
 enum {
@@ -27,38 +21,25 @@ struct station {
 };
 
 struct crowd {
-	DAT_IA_HANDLE ia;
-	DAT_PZ_HANDLE pz;
-	DAT_EP_ATTR attr;
-	DAT_EVD_HANDLE arrivals, done, connections; /* the last two where they are shared */
-	DAT_PSP_HANDLE psp;
-	DAT_CONN_QUAL qual;
-	DAT_SOCK_ADDR address; /* the server's */
-	DAT_LMR_HANDLE lmr;
-	DAT_LMR_CONTEXT lmr_context;
-	unsigned char *memory; /* a message to send from, and one to receive into, for all */
+	struct side side;
 	struct station *stations;
 	int count, rounds;
-	bool server, own;
+	bool own;
 };
 
-/* A line on the standard output, at once. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-long resident(void); /* KiB */
-long threads(void);
-long descriptors(void); /* that are open */
-
-DAT_EVD_HANDLE create_evd(DAT_IA_HANDLE ia, int length, DAT_EVD_FLAGS flags);
+/* What the process uses. */
+struct stock {
+	long resident; /* bytes */
+	long threads;
+	long files; /* descriptors that are open */
+};
+struct stock take_stock(void);
 
 /* The parts of a measurement, in this order. */
-void crowd_open(struct crowd *crowd, const char *ia_name);
 void crowd_create(struct crowd *crowd);
-void crowd_listen(struct crowd *crowd);
 void crowd_meet(struct crowd *crowd);
 void crowd_exchange(struct crowd *crowd, int rounds);
 void crowd_part(struct crowd *crowd);
-void crowd_close(struct crowd *crowd);
 
 /* As many threads as event dispatchers, one on each, since none may wait where another does. */
 void measure_waiters(const char *ia_name, int count);

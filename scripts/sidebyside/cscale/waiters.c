@@ -28,21 +28,21 @@ static void until(atomic_int *counter, int count)
 
 void measure_waiters(const char *ia_name, int count)
 {
-	DAT_EVD_HANDLE async = DAT_HANDLE_NULL, *evds = calloc((size_t)count, sizeof(*evds));
+	static struct side side;
+	DAT_EVD_HANDLE *evds = calloc((size_t)count, sizeof(*evds));
 	pthread_t *waiters = calloc((size_t)count, sizeof(*waiters));
 	DAT_EVENT event = { .event_number = DAT_SOFTWARE_EVENT };
-	DAT_IA_HANDLE ia;
 	pthread_attr_t attr;
+	struct stock before, made, waiting;
 	uint64_t begin, wake;
-	long before, made, waiting, most;
 
 	if (evds == NULL || waiters == NULL)
 		stop("no memory");
-	must("dat_ia_open", dat_ia_open((char *)(uintptr_t)ia_name, 64, &async, &ia));
-	before = resident();
+	side_open(&side, ia_name, NULL, 0, 4096);
+	before = take_stock();
 	for (int i = 0; i < count; i++)
-		evds[i] = create_evd(ia, OWN_LENGTH, DAT_EVD_SOFTWARE_FLAG);
-	made = resident();
+		evds[i] = create_evd(&side, OWN_LENGTH, DAT_EVD_SOFTWARE_FLAG);
+	made = take_stock();
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 64 << 10);
 	for (int i = 0; i < count; i++)
@@ -50,8 +50,7 @@ void measure_waiters(const char *ia_name, int count)
 			stop("only %d threads can be started", i);
 	until(&entered, count);
 	usleep(500000); /* they enter the wait */
-	waiting = resident();
-	most = threads();
+	waiting = take_stock();
 	say("alive");
 	begin = now_ns();
 	for (int i = 0; i < count; i++) {
@@ -64,9 +63,10 @@ void measure_waiters(const char *ia_name, int count)
 		pthread_join(waiters[i], NULL);
 		must("dat_evd_free", dat_evd_free(evds[i]));
 	}
-	must("dat_ia_close", dat_ia_close(ia, DAT_CLOSE_ABRUPT_FLAG));
-	say("result wake=%llu evd=%ld waiter=%ld threads=%ld", (unsigned long long)wake, (made - before) * 1024 / count,
-	    (waiting - made) * 1024 / count, most);
+	must("dat_ia_close", dat_ia_close(side.ia, DAT_CLOSE_ABRUPT_FLAG));
+	say("result %llu wake-ns/op\t%ld evd-B/op\t%ld waiter-B/op\t%ld threads/op", (unsigned long long)wake,
+	    (made.resident - before.resident) / count, (waiting.resident - made.resident) / count, waiting.threads);
 	free(evds);
 	free(waiters);
+	free(side.memory);
 }

@@ -3,35 +3,27 @@
 
 #include "twin.h"
 
-DAT_LMR_TRIPLET segment(const struct node *node, size_t offset, size_t bytes)
+/* Makes ready for what the peer will send or write. */
+void prepare(struct node *node, const struct order *o)
 {
-	DAT_LMR_TRIPLET triplet = {
-		.lmr_context = node->lmr_context,
-		.virtual_address = (uintptr_t)node->memory + offset,
-		.segment_length = bytes,
-	};
-
-	return triplet;
+	if (is(o->name, "mailbox"))
+		node->side.memory[MOST_BYTES + o->bytes - 1] = 0;
+	else if (is(o->name, "roundtrip") || is(o->name, "paced") || (is(o->name, "rate") && node->side.server)) {
+		node->left = o->count;
+		node->used = o->count < MOST_RECEIVES ? o->count : MOST_RECEIVES;
+		post_receives(node, o);
+	}
 }
 
-void post_receives(const struct node *node, size_t bytes, int count)
+/* Posts those that are used, unless no more messages will come. */
+void post_receives(struct node *node, const struct order *o)
 {
-	DAT_LMR_TRIPLET into = segment(node, MOST_BYTES, bytes);
-	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
-
-	for (int i = 0; i < count; i++)
-		must("dat_ep_post_recv", dat_ep_post_recv(node->ep, 1, &into, cookie, DAT_COMPLETION_DEFAULT_FLAG));
+	for (; node->used > 0 && node->left > 0; node->used--, node->left--)
+		post_receive(&node->side, node->ep, o->bytes, 0);
+	node->used = 0;
 }
 
-void check_completion(const DAT_EVENT *event)
-{
-	if (event->event_number != DAT_DTO_COMPLETION_EVENT ||
-	    event->event_data.dto_completion_event_data.status != DAT_DTO_SUCCESS)
-		stop("event %#x, status %d in place of a completion", event->event_number,
-		     event->event_data.dto_completion_event_data.status);
-}
-
-/* Takes completions until there are none, or as many as given. */
+/* Takes the completions that are there, up to a number. */
 int take(DAT_EVD_HANDLE evd, int most)
 {
 	DAT_EVENT event;
@@ -49,202 +41,159 @@ int take(DAT_EVD_HANDLE evd, int most)
 	return taken;
 }
 
-/* Takes one completion or more, up to as many as given. */
-int spin(DAT_EVD_HANDLE evd, int most)
-{
-	int taken;
-
-	do
-		taken = take(evd, most);
-	while (taken == 0);
-	return taken;
-}
-
-/* Sleeps for one completion, and takes more, up to as many as given. */
-int sleep_for_some(DAT_EVD_HANDLE evd, int most)
+/* Takes at least one completion, and up to a number. It spins or sleeps until one is there. */
+int some(DAT_EVD_HANDLE evd, int most, bool polling)
 {
 	DAT_EVENT event;
 	DAT_COUNT more;
+	int taken = 0;
 
+	while (polling && taken == 0)
+		taken = take(evd, most);
+	if (polling)
+		return taken;
 	must("dat_evd_wait", dat_evd_wait(evd, DAT_TIMEOUT_INFINITE, 1, &event, &more));
 	check_completion(&event);
 	return 1 + take(evd, most - 1);
 }
 
-/* Takes one completion or more, up to as many as given. */
-static int some(DAT_EVD_HANDLE evd, int most, bool polling)
+/* Takes the completions of all outstanding sends and writes. */
+void finish(struct node *node)
 {
-	return polling ? spin(evd, most) : sleep_for_some(evd, most);
+	while (node->outstanding > 0)
+		node->outstanding -= some(node->requests_done, node->outstanding, true);
 }
 
-void expect_messages(struct node *node, size_t bytes, int count)
+static void post_rdma(const struct node *node, bool write, size_t bytes, size_t into)
 {
-	post_receives(node, bytes, count < MOST_RECEIVES ? count : MOST_RECEIVES);
-}
-
-/*
- * The server answers each message. Whatever can wait until a message is on its way is done then: receives are posted,
- * and completions of sends are taken, many at a time.
- */
-double measure_round_trip(struct node *node, size_t bytes, int count, bool polling, bool mean)
-{
-	DAT_LMR_TRIPLET from = segment(node, 0, bytes);
-	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
-	uint64_t *times = malloc((size_t)count * sizeof(*times));
-	int posted = count < MOST_RECEIVES ? count : MOST_RECEIVES, outstanding = 0, used = 0;
-	uint64_t begin, before;
-	double result;
-
-	if (times == NULL)
-		stop("no memory");
-	if (!node->server)
-		expect_messages(node, bytes, count);
-	begin = before = now_ns();
-	for (int i = 0; i < count; i++) {
-		uint64_t after;
-
-		if (node->server)
-			some(node->receives_done, 1, polling);
-		must("dat_ep_post_send", dat_ep_post_send(node->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-		if (++outstanding >= BURST)
-			outstanding -= take(node->requests_done, outstanding - 1);
-		if (used == BURST) {
-			int more = count - posted < used ? count - posted : used;
-
-			post_receives(node, bytes, more);
-			posted += more;
-			used = 0;
-		}
-		if (!node->server)
-			some(node->receives_done, 1, polling);
-		used++;
-		after = now_ns();
-		times[i] = after - before;
-		before = after;
-	}
-	while (outstanding > 0)
-		outstanding -= spin(node->requests_done, outstanding);
-	result = summarize(node, times, (size_t)count);
-	if (mean)
-		result = (double)(before - begin) / count;
-	free(times);
-	return result;
-}
-
-void expect_writes(struct node *node, size_t bytes) { node->memory[MOST_BYTES + bytes - 1] = 0; }
-
-/*
- * Both sides write to the other's memory in turn, and look at the last byte of their own, which counts the writes.
- * Completions are taken many at a time, while a write is on its way.
- */
-double measure_memory_round_trip(struct node *node, size_t bytes, int count)
-{
-	DAT_LMR_TRIPLET from = segment(node, 0, bytes);
+	DAT_LMR_TRIPLET local = segment(&node->side, 0, bytes);
 	DAT_RMR_TRIPLET remote = {
 		.rmr_context = node->peer.context,
-		.virtual_address = node->peer.address + MOST_BYTES,
+		.virtual_address = node->peer.address + into,
 		.segment_length = bytes,
 	};
 	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
-	const unsigned char *last = node->memory + MOST_BYTES + bytes - 1;
-	uint64_t *times = malloc((size_t)count * sizeof(*times));
-	int outstanding = 0;
-	uint64_t before;
-	double result;
 
-	if (times == NULL)
-		stop("no memory");
-	if (!node->server)
-		expect_writes(node, bytes);
-	before = now_ns();
-	for (int i = 0; i < count; i++) {
-		unsigned char number = i + 1;
+	if (write)
+		must("dat_ep_post_rdma_write",
+		     dat_ep_post_rdma_write(node->ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+	else
+		must("dat_ep_post_rdma_read",
+		     dat_ep_post_rdma_read(node->ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+}
+
+/* Sends a message, or writes one whose last byte is the number into the peer's memory. Of many, completions are taken. */
+void answer(struct node *node, const struct order *o, unsigned char number)
+{
+	if (is(o->name, "mailbox")) {
+		node->side.memory[o->bytes - 1] = number;
+		post_rdma(node, true, o->bytes, MOST_BYTES);
+	} else {
+		post_send(&node->side, node->ep, o->bytes, 0);
+	}
+	if (++node->outstanding >= BURST)
+		node->outstanding -= take(node->requests_done, node->outstanding - 1);
+}
+
+/* Takes one message, or spins until the peer has written the number. */
+static void await(struct node *node, const struct order *o, unsigned char number)
+{
+	const unsigned char *last = node->side.memory + MOST_BYTES + o->bytes - 1;
+
+	if (is(o->name, "mailbox")) {
+		while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != number)
+			;
+		return;
+	}
+	node->used++;
+	some(node->receives_done, 1, polls(o));
+}
+
+/*
+ * Says how long each round trip took. The server answers each message, or each write to its memory. Whatever can wait
+ * until a message is on its way is done then: receives are posted, and completions are taken, many at a time.
+ */
+void round_trips(struct node *node, const struct order *o, uint64_t *times)
+{
+	uint64_t before = now_ns();
+
+	for (int i = 0; i < o->count; i++) {
 		uint64_t after;
 
-		if (node->server)
-			while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != number)
-				;
-		node->memory[bytes - 1] = number;
-		must("dat_ep_post_rdma_write",
-		     dat_ep_post_rdma_write(node->ep, 1, &from, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
-		if (++outstanding >= BURST)
-			outstanding -= take(node->requests_done, outstanding - 1);
-		if (!node->server)
-			while (__atomic_load_n(last, __ATOMIC_ACQUIRE) != number)
-				;
+		if (node->side.server)
+			await(node, o, i + 1);
+		answer(node, o, i + 1);
+		if (node->used >= BURST)
+			post_receives(node, o);
+		if (!node->side.server)
+			await(node, o, i + 1);
 		after = now_ns();
 		times[i] = after - before;
 		before = after;
 	}
-	while (outstanding > 0)
-		outstanding -= spin(node->requests_done, outstanding);
-	result = summarize(node, times, (size_t)count);
+	finish(node);
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Returns the median, and keeps the tail. */
+double summarize(struct node *node, uint64_t *times, int count)
+{
+	qsort(times, (size_t)count, sizeof(*times), compare);
+	node->tail = (struct tail){ .p90 = (double)times[count * 90L / 100], .p99 = (double)times[count * 99L / 100] };
+	return (double)times[count * 50L / 100];
+}
+
+double timed_trips(struct node *node, const struct order *o)
+{
+	uint64_t *times = calloc((size_t)o->count, sizeof(*times));
+	double result;
+
+	if (times == NULL)
+		stop("no memory");
+	if (is(o->name, "paced")) {
+		result = paced(node, o, times);
+	} else {
+		round_trips(node, o, times);
+		result = summarize(node, times, o->count);
+	}
 	free(times);
 	return result;
 }
 
-/* The server takes messages, and posts receives in their place. */
-static void sink(struct node *node, size_t bytes, int count, bool polling)
+/* Takes messages, and posts their receives again. */
+double sink(struct node *node, const struct order *o)
 {
-	int posted = count < MOST_RECEIVES ? count : MOST_RECEIVES, used = 0;
-
-	for (int left = count; left > 0;) {
-		int taken = some(node->receives_done, BURST, polling);
+	for (int left = o->count; left > 0;) {
+		int taken = some(node->receives_done, BURST, polls(o));
 
 		left -= taken;
-		used += taken;
-		if (used >= BURST) {
-			int more = count - posted < used ? count - posted : used;
-
-			post_receives(node, bytes, more);
-			posted += more;
-			used = 0;
-		}
+		node->used += taken;
+		if (node->used >= BURST)
+			post_receives(node, o);
 	}
+	return 0;
 }
 
-double measure_rate(struct node *node, size_t bytes, int count, int window, bool polling)
+/* Keeps as many requests outstanding as the window has. */
+double stream(struct node *node, const struct order *o)
 {
-	DAT_LMR_TRIPLET from = segment(node, 0, bytes);
-	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
-	int posted = 0;
-	uint64_t begin;
-
-	if (node->server) {
-		sink(node, bytes, count, polling);
-		return 0;
-	}
-	begin = now_ns();
-	for (int completed = 0; completed < count;) {
-		for (; posted < count && posted - completed < window; posted++)
-			must("dat_ep_post_send", dat_ep_post_send(node->ep, 1, &from, cookie, DAT_COMPLETION_DEFAULT_FLAG));
-		completed += some(node->requests_done, BURST, polling);
-	}
-	return count / ((double)(now_ns() - begin) / 1e9);
-}
-
-double measure_rdma(struct node *node, bool write, size_t bytes, int count, int window)
-{
-	DAT_LMR_TRIPLET local = segment(node, 0, bytes);
-	DAT_RMR_TRIPLET remote = {
-		.rmr_context = node->peer.context,
-		.virtual_address = node->peer.address,
-		.segment_length = bytes,
-	};
-	DAT_DTO_COOKIE cookie = { .as_64 = 0 };
-	int posted = 0;
 	uint64_t begin = now_ns();
+	int posted = 0;
 
-	for (int completed = 0; completed < count;) {
-		for (; posted < count && posted - completed < window; posted++) {
-			if (write)
-				must("dat_ep_post_rdma_write",
-				     dat_ep_post_rdma_write(node->ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+	for (int completed = 0; completed < o->count;) {
+		for (; posted < o->count && posted - completed < o->window; posted++) {
+			if (is(o->name, "rate"))
+				post_send(&node->side, node->ep, o->bytes, 0);
 			else
-				must("dat_ep_post_rdma_read",
-				     dat_ep_post_rdma_read(node->ep, 1, &local, cookie, &remote, DAT_COMPLETION_DEFAULT_FLAG));
+				post_rdma(node, is(o->name, "write"), o->bytes, 0);
 		}
-		completed += spin(node->requests_done, BURST);
+		completed += some(node->requests_done, BURST, polls(o));
 	}
-	return (double)bytes * count / ((double)(now_ns() - begin) / 1e9);
+	return (double)(now_ns() - begin) / o->count;
 }

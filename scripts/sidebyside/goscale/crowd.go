@@ -34,11 +34,9 @@ type crowd struct {
 	ia *udat.IA
 	pz *udat.PZ
 
-	arrivals, done, connections *udat.EVD // the last two if they are shared
-
-	psp     *udat.PSP
-	qual    udat.ConnQual
-	address netip.Addr // the server's
+	arrivals *udat.EVD
+	qual     udat.ConnQual
+	address  netip.Addr // the server's
 
 	memory   *udat.LMR
 	from, to []udat.Segment // one message to send and one to receive into, for all
@@ -89,7 +87,6 @@ func (c *crowd) create() (err error) {
 		if s, err = c.evds(c.count*(requests+receives)+leastShared, c.count*eventsPerEP+leastShared); err != nil {
 			return err
 		}
-		c.done, c.connections = s.done, s.connections
 	}
 	attr := udat.EPAttr{MaxRequestDTOs: requests, MaxRecvDTOs: receives}
 	for i := range c.stations {
@@ -110,7 +107,7 @@ func (c *crowd) listen() (err error) {
 	if c.arrivals, err = udat.CreateEVD(c.ia, leastShared, nil, udat.EVDCR); err != nil {
 		return err
 	}
-	if c.psp, err = udat.CreatePSP(c.ia, c.qual, c.arrivals); err != nil {
+	if _, err = udat.CreatePSP(c.ia, c.qual, c.arrivals); err != nil {
 		return err
 	}
 	attr, _, err := c.ia.Query()
@@ -167,25 +164,13 @@ func (c *crowd) exchange(rounds int) error {
 				}
 			}
 		}
-		if err := c.takeRound(); err != nil {
-			return err
+		for i := 0; i < c.count; {
+			came, err := c.take(c.stations[i].done)
+			if err != nil {
+				return err
+			}
+			i += came
 		}
-	}
-	return nil
-}
-
-// takeRound takes a message on each endpoint.
-func (c *crowd) takeRound() error {
-	for i := 0; i < c.count; {
-		evd := c.done
-		if c.own {
-			evd = c.stations[i].done
-		}
-		came, err := c.take(evd)
-		if err != nil {
-			return err
-		}
-		i += came
 	}
 	return nil
 }
@@ -205,19 +190,15 @@ func (c *crowd) take(evd *udat.EVD) (came int, err error) {
 			continue
 		}
 		came++
-		if err := c.received(int(event.Cookie >> 1)); err != nil {
+		err := c.postReceive(int(event.Cookie >> 1))
+		if c.server && err == nil {
+			err = c.postSend(int(event.Cookie >> 1))
+		}
+		if err != nil {
 			return 0, err
 		}
 	}
 	return came, nil
-}
-
-// received posts a receive on the endpoint again. The server then answers.
-func (c *crowd) received(i int) error {
-	if err := c.postReceive(i); err != nil || !c.server {
-		return err
-	}
-	return c.postSend(i)
 }
 
 // part ends the connections from the client, one after the other. The server sees them end in any order, and then frees
@@ -243,10 +224,7 @@ func (c *crowd) part() error {
 			fmt.Println("alive")
 		}
 	}
-	for i := range c.stations {
-		if !c.server {
-			break
-		}
+	for i := 0; c.server && i < c.count; i++ {
 		if err := c.free(&c.stations[i]); err != nil {
 			return err
 		}
@@ -260,5 +238,3 @@ func (c *crowd) free(s *station) error {
 	}
 	return errors.Join(s.done.Free(), s.connections.Free())
 }
-
-func (c *crowd) close() error { return c.ia.Close(udat.CloseAbrupt) }

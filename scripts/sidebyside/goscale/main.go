@@ -1,7 +1,7 @@
 // Command goscale connects many endpoints, or has many goroutines wait: "goscale server ADAPTER QUALIFIER COUNT
 // own|shared ROUNDS", "goscale client ADAPTER ADDRESS QUALIFIER COUNT own|shared ROUNDS" and "goscale waiters ADAPTER
-// COUNT EVDS". It does the same as cscale in C, in the same order. The result is a line on standard output. Times are
-// in ns. Memory is in bytes for each endpoint or waiter.
+// COUNT EVDS". It does the same as cscale in C, in the same order. The result is for each, in a line as Go's benchmarks
+// print it.
 package main
 
 import (
@@ -73,7 +73,7 @@ func (c *crowd) measure(adapter string) error {
 	if err != nil {
 		return err
 	}
-	grown := takeStock().since(before)
+	after := takeStock()
 	if err := c.exchange(1); err != nil { // until both sides have finished the step
 		return err
 	}
@@ -85,10 +85,11 @@ func (c *crowd) measure(adapter string) error {
 	if err != nil {
 		return err
 	}
-	each := func(d time.Duration) int { return int(d) / c.count }
-	fmt.Printf("result create=%d connect=%d memory=%d heap=%d message=%v free=%d threads=%d files=%v\n", each(created), each(met),
-		grown.resident/c.count, grown.heap/c.count, float64(exchanged)/float64(2*c.count*c.rounds), each(parted), grown.threads, float64(grown.files)/float64(c.count))
-	return c.close()
+	count := float64(c.count)
+	fmt.Printf("result %.0f create-ns/op\t%.0f connect-ns/op\t%.0f message-ns/op\t%.0f free-ns/op\t%.0f B/op\t%.3f files/op\n",
+		float64(created)/count, float64(met)/count, float64(exchanged)/(2*count*float64(c.rounds)), float64(parted)/count,
+		float64(after.resident-before.resident)/count, float64(after.files-before.files)/count)
+	return c.ia.Close(udat.CloseAbrupt)
 }
 
 func timed(do func() error) (time.Duration, error) {

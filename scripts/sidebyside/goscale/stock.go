@@ -8,33 +8,14 @@ import (
 )
 
 // stock is what the process uses.
-type stock struct {
-	resident, heap int // bytes; heap is what Go's garbage collector found in use
-	threads, files int
-}
+type stock struct{ resident, threads, files int } // bytes, threads, open descriptors
 
-// takeStock collects garbage first. Memory that the collector does not return to the system stays in the resident size.
-// /proc/self/status has only an estimate of it.
+// takeStock collects garbage first. Memory that the collector does not return to the system stays in the resident size,
+// of which /proc/self/status would have an estimate only.
 func takeStock() stock {
 	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return stock{resident: lineOf("/proc/self/smaps_rollup", "Rss") << 10, heap: int(m.HeapAlloc), threads: threads(), files: descriptors()}
-}
-
-func (s stock) since(before stock) stock {
-	return stock{resident: s.resident - before.resident, heap: s.heap - before.heap, threads: s.threads, files: s.files - before.files}
-}
-
-func threads() int { return lineOf("/proc/self/status", "Threads") }
-
-// descriptors returns how many descriptors are open.
-func descriptors() int {
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		return 0
-	}
-	return len(entries) - 1 // the descriptor of the folder
+	entries, _ := os.ReadDir("/proc/self/fd")
+	return stock{lineOf("/proc/self/smaps_rollup", "Rss:") << 10, lineOf("/proc/self/status", "Threads:"), len(entries) - 1}
 }
 
 // lineOf returns the number of a line of a file, 0 if there is none.
@@ -44,7 +25,7 @@ func lineOf(file, name string) (n int) {
 		return 0
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, found := strings.CutPrefix(line, name+":"); found {
+		if rest, found := strings.CutPrefix(line, name); found {
 			fmt.Sscan(rest, &n)
 		}
 	}

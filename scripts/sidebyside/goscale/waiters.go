@@ -53,14 +53,14 @@ func measureWaiters(adapter string, count, evdCount int) error {
 		}
 	}
 	wake := time.Since(begin)
-	most := max(waiting.threads, threads())
+	most := max(waiting.threads, takeStock().threads)
 	for _, evd := range evds {
 		if err := evd.Free(); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("result wake=%d evd=%d waiter=%d threads=%d\n", wake, made.since(before).resident/evdCount,
-		waiting.since(made).resident/count, most)
+	fmt.Printf("result %d wake-ns/op\t%d evd-B/op\t%d waiter-B/op\t%d threads/op\n", wake, (made.resident-before.resident)/evdCount,
+		(waiting.resident-made.resident)/count, most)
 	return ia.Close(udat.CloseGraceful)
 }
 
