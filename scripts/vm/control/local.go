@@ -14,8 +14,16 @@ import (
 	"time"
 )
 
-// netdev is the network interface of a machine that has peers.
-const netdev = "eth0"
+// wire is the network interface of a machine that has peers.
+const wire = "eth0"
+
+// netdev is the network interface under the device.
+func netdev() string {
+	if _, err := os.Stat("/sys/class/net/" + wire); err != nil {
+		return "dummy0"
+	}
+	return wire
+}
 
 // Device is the name of this machine's RDMA device.
 func Device() string { return kind().Name() }
@@ -31,7 +39,7 @@ const QueueLength = 10000
 // disturbance.
 func Impair(ctx context.Context, words ...string) error {
 	// Only these two stay as they were if they are not named. The interface has the queue from the start.
-	args := []string{"qdisc", "change", "dev", netdev, "root", "netem", "limit", strconv.Itoa(QueueLength), "corrupt", "0%"}
+	args := []string{"qdisc", "change", "dev", wire, "root", "netem", "limit", strconv.Itoa(QueueLength), "corrupt", "0%"}
 	return command(ctx, "tc", append(args, words...)...)
 }
 
@@ -41,7 +49,7 @@ func RemoveDevice(ctx context.Context) error { return command(ctx, "rdma", "link
 
 // AttachDevice makes the RDMA device again, and returns when programs can use it.
 func AttachDevice(ctx context.Context) error {
-	if err := command(ctx, "rdma", "link", "add", Device(), "type", string(kind()), "netdev", netdev); err != nil {
+	if err := command(ctx, "rdma", "link", "add", Device(), "type", string(kind()), "netdev", netdev()); err != nil {
 		return err
 	}
 	for !deviceReady() {

@@ -1,12 +1,9 @@
-//go:build linux && (amd64 || arm64)
-
 package main
 
 import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
@@ -25,7 +22,7 @@ func userModeShare(share wire.Share) mountPoint {
 }
 
 // openControlTerminal opens the control port of User-Mode Linux as a terminal that changes no byte.
-func openControlTerminal(time.Duration) (port, error) {
+func openControlTerminal() (port, error) {
 	name := fmt.Sprintf("/dev/tty%d", wire.ControlTerminal)
 	fd, err := syscall.Open(name, syscall.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
 	if err != nil {

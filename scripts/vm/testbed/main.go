@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
 // The exit codes that are not the program's own.
@@ -150,6 +152,11 @@ func prepareMachine(options options, log *progress) (s setup) {
 		}
 	}
 	root := s.machine.root
+	if _, err := findProgram("rdma", wire.ToolPath, root); err != nil {
+		if err := installPackages(log, "iproute2"); err != nil {
+			return fail(fmt.Errorf("the machine's init needs the commands ip and rdma: %w", err))
+		}
+	}
 	var emulator string
 	var kernel kernel
 	source := options.kernel.String()

@@ -80,7 +80,7 @@ machine that is not up after a minute is booted again, at most twice, with a mes
 
 The first run with a kernel fetches it (100 MB) and unpacks it into $GOUDAT_CACHE, by default ~/.cache/goudat, which may
 be removed. Without --kernel it is this Debian's, or that of TESTBED_KERNEL_PACKAGE, a .deb file. Packages come from
-apt's mirror, or from GOUDAT_DEBIAN_MIRROR; the system's lists do not change. Only qemu-system-x86 is installed.
+apt's mirror, or from GOUDAT_DEBIAN_MIRROR; the system's lists do not change. Only qemu and iproute2 are installed.
 `
 
 type options struct {

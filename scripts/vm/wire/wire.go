@@ -24,6 +24,9 @@ const (
 	ControlTerminal  = 1
 )
 
+// ToolPath has the commands with which the guest sets up the network and the device: those of the package iproute2.
+const ToolPath = "/usr/sbin:/usr/bin:/sbin:/bin"
+
 // Kind says what a frame carries.
 type Kind byte
 
