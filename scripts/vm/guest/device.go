@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/goudat/goudat/scripts/vm/control"
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
 // loadDeviceModules loads what the network and the device need.
@@ -45,10 +47,8 @@ func setUpNetwork(at place) error {
 	if at.address.Is6() {
 		bits = 64
 	}
-	// The hardware address is fixed, so that the GIDs derived from it are the same in every run.
-	number := at.address.As16()
-	hardware := fmt.Sprintf("02:00:0a:4d:%02x:%02x", number[14], number[15])
-	out, err := exec.Command("sh", "-c", networkScript, "sh", at.netdev, hardware, fmt.Sprintf("%v/%d", at.address, bits),
+	hardware := wire.HardwareAddress(at.rank)
+	out, err := exec.Command("sh", "-c", networkScript, "sh", at.netdev, net.HardwareAddr(hardware[:]).String(), fmt.Sprintf("%v/%d", at.address, bits),
 		strconv.Itoa(control.QueueLength)).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("set up %s: %w: %s", at.netdev, err, out)

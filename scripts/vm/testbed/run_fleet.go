@@ -10,7 +10,7 @@ import (
 // runFleet runs a program in several machines on one network, and returns the largest exit code. The output of the
 // machine with the rank plain has no prefix.
 func runFleet(p program, machines, plain int, config machineConfig, signals <-chan os.Signal, log *progress) int {
-	fleet := newFleet(machines, newEther(machines, config.framing()))
+	fleet := newFleet(machines, newEther(machines))
 	var forwards []chan os.Signal
 	codes := make(chan int)
 	for rank := range machines {

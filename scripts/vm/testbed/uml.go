@@ -54,14 +54,6 @@ func umlCommand(config machineConfig, job wire.Job) *exec.Cmd {
 	return cmd
 }
 
-// framing returns the framing of the machines' wire.
-func (c machineConfig) framing() framing {
-	if c.accelerator == acceleratorUML {
-		return packets
-	}
-	return stream
-}
-
 // umlCPUInfo returns the content of /proc/cpuinfo: the host's processor, on which programs run, once for each
 // processor. Programs that measure time, such as perftest, read its frequency.
 func umlCPUInfo(host string, processors int) string {
