@@ -25,9 +25,6 @@ const (
 	acceleratorFastest = "fastest"
 )
 
-// countedTSC is the frequency of the time-stamp counter with acceleratorCount, in kHz.
-const countedTSC = 1000000
-
 // proofLimit is many times what a boot with KVM takes. A KVM that needs longer is of no use.
 const proofLimit = 20 * time.Second
 

@@ -145,6 +145,11 @@ func prepareMachine(options options, log *progress) (s setup) {
 		return fail(err)
 	}
 	cache.touch(filepath.Dir(os.Args[0]))
+	if options.consoleLogs != "" {
+		if err := os.MkdirAll(options.consoleLogs, 0o755); err != nil {
+			return fail(fmt.Errorf("the folder for consoles: %w", err))
+		}
+	}
 	if options.arch.foreign {
 		if s.machine.root, err = cache.root(options.arch, options.mirror, log); err != nil || options.printRoot {
 			s.err = err
@@ -194,13 +199,6 @@ func prepareMachine(options options, log *progress) (s setup) {
 	s.machine.accelerator, err = cache.accelerator(options.accelerator, s.machine, log)
 	if err != nil {
 		return fail(err)
-	}
-	switch {
-	case options.arch != amd64:
-	case s.machine.accelerator == acceleratorTCG:
-		s.machine.tscFrequency = tscFrequency()
-	case s.machine.accelerator == acceleratorCount:
-		s.machine.tscFrequency = countedTSC
 	}
 	return s
 }
