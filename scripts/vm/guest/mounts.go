@@ -100,6 +100,18 @@ func virtualShare(share wire.Share) mountPoint {
 	return mountPoint{share.Tag, newRoot + share.Path, "9p", 0, transport + "cache=mmap"}
 }
 
+// userMode reports whether the kernel is User-Mode Linux, a process of the host. It has the host's files without a
+// server, and a terminal for the control port.
+var userMode = os.Getenv(wire.UserModeVariable) != ""
+
+func userModeRoot(target string) mountPoint {
+	return mountPoint{"root", target, "hostfs", syscall.MS_RDONLY, "/"}
+}
+
+func userModeShare(share wire.Share) mountPoint {
+	return mountPoint{share.Tag, newRoot + share.Path, "hostfs", 0, share.Path}
+}
+
 // enterRoot makes newRoot the root of this process and of its children.
 func enterRoot() error {
 	const quiet = syscall.MS_NOSUID | syscall.MS_NODEV

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
@@ -61,6 +62,21 @@ func openPort() (port, error) {
 		return fmt.Errorf("there is no virtio-serial port %s", name)
 	})
 	return port(fd), err
+}
+
+// openControlTerminal opens the control port of User-Mode Linux as a terminal that changes no byte.
+func openControlTerminal() (port, error) {
+	name := fmt.Sprintf("/dev/tty%d", wire.ControlTerminal)
+	fd, err := syscall.Open(name, syscall.O_RDWR|syscall.O_NOCTTY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("open the control port %s: %w", name, err)
+	}
+	raw := syscall.Termios{Cflag: syscall.CS8 | syscall.CREAD | syscall.CLOCAL}
+	raw.Cc[syscall.VMIN] = 1
+	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), syscall.TCSETS, uintptr(unsafe.Pointer(&raw))); errno != 0 {
+		return 0, fmt.Errorf("make the control port %s raw: %w", name, errno)
+	}
+	return port(fd), nil
 }
 
 // patience bounds each wait for the kernel. It is long, as the host may be busy with other things.

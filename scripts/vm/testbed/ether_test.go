@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -91,19 +89,4 @@ func TestEther(t *testing.T) {
 	}
 	send(2, ethernet(1, 3, "still here"))
 	receives(0, ethernet(1, 3, "still here"))
-}
-
-func TestPrefixed(t *testing.T) {
-	var out bytes.Buffer
-	p := newPrefixed(&out, "[3] ")
-	for _, piece := range []string{"one\ntw", "o", "\n\nthree", ""} {
-		if n, err := p.Write([]byte(piece)); n != len(piece) || err != nil {
-			t.Errorf("%q: %d, %v", piece, n, err)
-		}
-	}
-	p.close()
-	p.close()
-	if got, want := out.String(), "[3] one\n[3] two\n[3] \n[3] three\n"; got != want {
-		t.Errorf("got %q, want %q", got, want)
-	}
 }

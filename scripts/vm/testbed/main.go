@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 // Command testbed runs a program inside a throw-away virtual machine that has an RDMA device. The script ../run
 // builds and starts it, and the init of the machines; "testbed --help" says what it does. Without that script,
 //
