@@ -165,7 +165,7 @@ func prepareMachine(options options, log *progress) (s setup) {
 	source := options.kernel.String()
 	if options.accelerator == acceleratorUML {
 		source = "User-Mode Linux"
-		kernel, err = cache.umlKernel(options.umlKernel, options.mirror, log)
+		kernel, err = cache.umlKernel(options.mirror, log)
 	} else if emulator, err = findEmulator(options.arch, log); err == nil {
 		kernel, err = cache.kernel(options.kernel, log)
 	}
