@@ -84,9 +84,9 @@ native_versions() {
 }
 
 # need_testbed installs what a virtual machine needs: Debian's keys, which sign the kernel, and xz and zstd: one of them
-# unpacks its image, so that it boots faster.
+# unpacks its image, so that it boots faster. The machine's init uses the commands of iproute2.
 need_testbed() {
-	need_packages qemu-system-x86 xz-utils zstd debian-archive-keyring
+	need_packages qemu-system-x86 iproute2 xz-utils zstd debian-archive-keyring
 }
 
 # build_pair C GO FOLDER: builds the C program of scripts/sidebyside and the Go program in these folders into FOLDER.

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -20,11 +21,14 @@ func main() {
 	brief := flag.Bool("brief", false, "print the places with warnings, and the summary")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), `Usage: portcheck [-brief] FILE|FOLDER...
+       portcheck NAME...
 
 Reads the C source of one program that uses uDAPL 1.x or 2.x. Prints what Go has for each name of uDAPL at its place,
 the recipes of `+guide.File+` at the first place of a name in a file, and warnings of what a port must not repeat.
 Then what has no counterpart, and what was not understood. Of folders, it reads the files of C and C++. It needs no
 headers, and looks at all branches of #if. Run it in goudat's folder, or in a module that requires goudat, which has the pages. It reads C++ as C: it meets the names of uDAPL, but not all that is around them.
+
+With names of uDAPL, such as dat_ep_post_send, user_cookie or DAT_IA_ATTR.max_evds, it prints what Go has for them.
 
 `)
 		flag.PrintDefaults()
@@ -46,6 +50,9 @@ func run(out io.Writer, paths []string, brief bool) error {
 	g, err := guide.Read()
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(paths[0]); err != nil && cName.MatchString(paths[0]) {
+		return lookUp(out, g, paths)
 	}
 	names, err := sourceFiles(paths)
 	if err != nil {
@@ -71,6 +78,29 @@ func run(out io.Writer, paths []string, brief bool) error {
 	}
 	r.summary()
 	return nil
+}
+
+var cName = regexp.MustCompile(`^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$`)
+
+// lookUp prints what Go has for C names, in either case, and the recipes. A member has entries of all types that have it.
+func lookUp(out io.Writer, g *guide.Guide, names []string) (err error) {
+	for _, name := range names {
+		found := false
+		for _, c := range sorted(g.Entries) {
+			e := g.Entries[c]
+			if c == e.C && (strings.EqualFold(c, name) || strings.EqualFold(c[strings.LastIndexByte(c, '.')+1:], name)) {
+				found = true
+				fmt.Fprintf(out, "%s: %s\n", e.C, e.Go)
+			}
+		}
+		if !found {
+			err = errors.Join(err, fmt.Errorf("%s is not a name of uDAPL 2.0, nor a file", name))
+		}
+		for _, recipe := range append(g.Recipes(name), g.Old(name)...) {
+			fmt.Fprintf(out, "recipe: %s\n", recipe)
+		}
+	}
+	return err
 }
 
 // extensions are those of C, and of C++.

@@ -278,3 +278,19 @@ func TestNoFiles(t *testing.T) {
 		}
 	}
 }
+
+func TestLookUp(t *testing.T) {
+	for name, want := range map[string]string{
+		"DAT_EP_POST_SEND":          "dat_ep_post_send: EP.PostSend(iov []Segment",
+		"dat_lmr_create":            "recipe: malloc, dat_lmr_create -> ",
+		"user_cookie":               "DAT_DTO_COMPLETION_EVENT_DATA.user_cookie: Event.Cookie",
+		"DAT_cno_Param.PROXY.agent": "DAT_CNO_PARAM.proxy.agent: ",
+		"TRANSFERED_LENGTH":         "recipe: 1.x: transfered_length of 64 bits",
+		"post_send":                 "",
+	} {
+		var out bytes.Buffer
+		if err := run(&out, []string{name}, false); (err == nil) != (want != "") || !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %v\n%s", name, err, out.String())
+		}
+	}
+}

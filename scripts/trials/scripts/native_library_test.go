@@ -89,26 +89,3 @@ func testNames(t *testing.T) map[string]bool {
 	}
 	return names
 }
-
-func TestPageProblems(t *testing.T) {
-	const head = "| Fact | Known | What `udat` does | Test |\n|---|---|---|---|\n"
-	tests := map[string]bool{"TestThere": true}
-	there := func(file string) bool { return file == "udat/there.go" }
-	for _, c := range []struct{ page, problem string }{
-		{head + "| It fails. | run | Refused (`udat/there.go`). | `TestThere` |", ""},
-		{head + "| It fails. | run | Refused (`udat/there.go`). | `TestGone` |", "there is no test TestGone"},
-		{head + "| It fails. | run | Refused (`udat/gone.go`). | `TestThere` |", "there is no file udat/gone.go"},
-		{head + "| It fails. | run | Refused. | `TestThere` |", "no file: "},
-		{head + "| It fails. | run | Refused (`udat/there.go`). | |", "no test: "},
-		{head + "| It fails. | so they say | Refused (`udat/there.go`). | `TestThere` |", "not said how it is known: "},
-		{head, "the page has no protections"},
-	} {
-		problems := pageProblems(c.page, tests, there)
-		switch {
-		case c.problem == "" && len(problems) > 0:
-			t.Errorf("a good page has the problems %q", problems)
-		case c.problem != "" && (len(problems) != 1 || !strings.HasPrefix(problems[0], c.problem)):
-			t.Errorf("the problems are %q, want %q", problems, c.problem)
-		}
-	}
-}

@@ -76,30 +76,6 @@ func TestPatchSeries(t *testing.T) {
 	}
 }
 
-func TestPatchProblems(t *testing.T) {
-	why, see := strings.Repeat("a word or two\n", 6), "\nTo see it: look.\n\nTests: none; it is too small\n"
-	named := "\nTo see it: look.\n\nTests: TestThere,\nudat."
-	patch := func(subject, body string) string {
-		return "From " + strings.Repeat("0", 40) + " Mon Sep 17\nFrom: A <a@b.c>\nDate: now\nSubject: [PATCH] " + subject + "\n\n" + body + "\ndiff --git a/x b/x\n"
-	}
-	for _, c := range []struct{ text, problem string }{
-		{patch("scm: b", why+see), ""},
-		{patch("scm: a long\n subject", why+see+"\nSigned-off-by: A <a@b.c>\n"), ""},
-		{patch("scm: b", why+named+"TestThere\n"), ""},
-		{patch("scm: b", why+named+"TestGone\n"), "names no test: udat.TestGone"},
-		{patch("other: b", why+see), "is of no topic: other: b"},
-		{patch("scm: b", why), "does not say why, how to see it, or which tests fail without it"},
-		{patch("scm: b", "It is so.\n"+see), "does not say why, how to see it, or which tests fail without it"},
-		{patch("scm: b", why+strings.Repeat("long ", 17)+"\n"+see), "has a line that is too long: " + strings.TrimSpace(strings.Repeat("long ", 17))},
-		{why + see, "has another form"},
-	} {
-		_, problems := patchProblems(c.text, map[string]bool{"TestThere": true})
-		if got := strings.Join(problems, "; "); got != c.problem {
-			t.Errorf("the problems of %q are %q, want %q", c.text, got, c.problem)
-		}
-	}
-}
-
 // series makes commits of the patches and, from these, the same files; a tarball has the same bytes each time.
 func TestSeries(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cacheFolder(t), "archives/dapl_2.1.10.1.f1e05b7a.orig.tar.xz")); err != nil {

@@ -103,29 +103,6 @@ func TestReadmeCommands(t *testing.T) {
 	}
 }
 
-// The README's commands are valid, and start scripts that exist.
-func TestReadmeScripts(t *testing.T) {
-	script := regexp.MustCompile(`(?:goudat/|\)"?/|` + "`" + `)(scripts/[a-z-]+)`)
-	text, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	named := script.FindAllStringSubmatch(string(text), -1)
-	if len(named) == 0 {
-		t.Error("the README names no scripts")
-	}
-	for _, m := range named {
-		if !exists(m[1]) {
-			t.Errorf("there is no %s", m[1])
-		}
-	}
-	for _, block := range readme(t, "sh") {
-		if output, err := exec.Command("bash", "-n", "-c", block).CombinedOutput(); err != nil {
-			t.Errorf("%s%s", block, output)
-		}
-	}
-}
-
 // withoutSettings returns the environment without the settings of a developer of goudat.
 func withoutSettings() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {

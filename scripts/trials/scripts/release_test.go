@@ -195,7 +195,7 @@ func TestRehearsal(t *testing.T) {
 		u.environment = append(u.environment, "PKG_CONFIG_PATH="+filepath.Join(nativePrefix(t), "lib/pkgconfig"))
 	}
 
-	for _, tool := range []string{"vm/testbed", "porting/udatvet", "porting/portcheck", "porting/udat"} {
+	for _, tool := range []string{"vm/testbed", "porting/udatvet", "porting/portcheck"} {
 		u.run(t, "go", "install", modulePath+"/scripts/"+tool+"@latest")
 	}
 	u.run(t, "go", "mod", "init", "example.com/program")

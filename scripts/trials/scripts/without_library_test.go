@@ -4,12 +4,6 @@ package scripts
 
 import (
 	"errors"
-	"go/ast"
-	"go/build"
-	"go/importer"
-	"go/parser"
-	"go/token"
-	"go/types"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -53,48 +47,6 @@ func TestBuildWithoutLibrary(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestTypesWithoutLibrary checks the types of the same packages for other systems, in seconds.
-func TestTypesWithoutLibrary(t *testing.T) {
-	saved := build.Default // which the importer uses
-	defer func() { build.Default = saved }()
-	build.Default.CgoEnabled = false
-	for _, platform := range []string{"windows/amd64", "darwin/arm64"} {
-		t.Run(platform, func(t *testing.T) {
-			build.Default.GOOS, build.Default.GOARCH, _ = strings.Cut(platform, "/")
-			files := token.NewFileSet()
-			imported := importer.ForCompiler(files, "source", nil)
-			for _, folder := range []string{"cgo", "udat", "udat/udattest", withoutLibrary} {
-				checkTypes(t, files, imported, filepath.Join("..", folder))
-			}
-		})
-	}
-}
-
-// checkTypes checks the files of a package that belong to the platform.
-func checkTypes(t *testing.T, files *token.FileSet, imported types.Importer, folder string) {
-	t.Helper()
-	pkg, err := build.ImportDir(folder, 0)
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	var parsed []*ast.File
-	for _, name := range pkg.GoFiles {
-		file, err := parser.ParseFile(files, filepath.Join(folder, name), nil, 0)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		parsed = append(parsed, file)
-	}
-	config := types.Config{
-		Importer: imported,
-		Sizes:    types.SizesFor("gc", build.Default.GOARCH),
-		Error:    func(err error) { t.Error(err) },
-	}
-	_, _ = config.Check(folder, files, parsed, nil) // each error has been reported
 }
 
 // TestCallsWithoutLibrary makes all calls in builds without the native library.

@@ -14,8 +14,16 @@ import (
 	"time"
 )
 
-// netdev is the network interface of a machine that has peers.
-const netdev = "eth0"
+// wire is the network interface of a machine that has peers.
+const wire = "eth0"
+
+// netdev is the network interface under the device.
+func netdev() string {
+	if _, err := os.Stat("/sys/class/net/" + wire); err != nil {
+		return "dummy0"
+	}
+	return wire
+}
 
 // Device is the name of this machine's RDMA device.
 func Device() string { return kind().Name() }
@@ -31,7 +39,7 @@ const QueueLength = 10000
 // disturbance.
 func Impair(ctx context.Context, words ...string) error {
 	// Only these two stay as they were if they are not named. The interface has the queue from the start.
-	args := []string{"qdisc", "change", "dev", netdev, "root", "netem", "limit", strconv.Itoa(QueueLength), "corrupt", "0%"}
+	args := []string{"qdisc", "change", "dev", wire, "root", "netem", "limit", strconv.Itoa(QueueLength), "corrupt", "0%"}
 	return command(ctx, "tc", append(args, words...)...)
 }
 
@@ -41,7 +49,7 @@ func RemoveDevice(ctx context.Context) error { return command(ctx, "rdma", "link
 
 // AttachDevice makes the RDMA device again, and returns when programs can use it.
 func AttachDevice(ctx context.Context) error {
-	if err := command(ctx, "rdma", "link", "add", Device(), "type", string(kind()), "netdev", netdev); err != nil {
+	if err := command(ctx, "rdma", "link", "add", Device(), "type", string(kind()), "netdev", netdev()); err != nil {
 		return err
 	}
 	for !deviceReady() {
@@ -92,4 +100,33 @@ func command(ctx context.Context, name string, args ...string) error {
 	case <-ctx.Done():
 		return fail(ctx.Err(), nil)
 	}
+}
+
+// DeviceKind is a kind of software RDMA device, by its name in "rdma link add".
+type DeviceKind string
+
+// The devices that a machine can have.
+const (
+	NoDevice DeviceKind = ""
+	RoCE     DeviceKind = "rxe"
+	IWARP    DeviceKind = "siw"
+)
+
+// DeviceKinds are all kinds.
+var DeviceKinds = []DeviceKind{RoCE, IWARP}
+
+// KindVariable is the environment variable with the kind of the machine's device.
+const KindVariable = "UDAT_TESTBED_DEVICE"
+
+// Name returns the device's name in a machine.
+func (d DeviceKind) Name() string { return string(d) + "0" }
+
+// Adapters returns the names of the adapters over the device in a machine's dat.conf: that of the CMA provider and,
+// except over iWARP, that of the socket provider, which cannot connect iWARP queue pairs.
+func (d DeviceKind) Adapters() []string {
+	names := []string{"ofa-v2-cma-" + d.Name()}
+	if d == RoCE {
+		names = append(names, "ofa-v2-scm-"+d.Name())
+	}
+	return names
 }

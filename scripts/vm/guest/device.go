@@ -1,138 +1,88 @@
-//go:build linux && (amd64 || arm64)
-
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/goudat/goudat/scripts/vm/control"
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// setUpDevice loads the RDMA modules, brings up the network, makes the device unless the machine has none, and waits
-// until programs can use it.
-func setUpDevice(at place, device control.DeviceKind) error {
-	// An address that is still being checked for duplicates is missing from the GID table, and appears there later.
-	for _, scope := range []string{"all", "default"} {
-		if err := disableDuplicateDetection(scope); err != nil {
-			return err
-		}
-	}
-	if err := linkUp("lo"); err != nil {
+// loadDeviceModules loads what the network and the device need.
+func loadDeviceModules(device control.DeviceKind) error {
+	if err := loadModules("/modules.rdma"); err != nil || device == control.NoDevice {
 		return err
 	}
-	if err := loadModules("/modules.rdma"); err != nil {
-		return err
+	return loadModules("/modules." + string(device))
+}
+
+// networkScript brings up the interface $1, with the hardware address $2 and the address $3, with commands of iproute2.
+//
+// An address that is still being checked for duplicates is missing from the GID table, and appears there later. The
+// device needs an MTU of 9000 for its own MTU of 4096. Unlike others, a dummy interface does not resolve addresses. If
+// that were turned on while the interface is up, its IPv6 address would be tentative for up to a second.
+//
+// While a queue is replaced, the kernel drops what is sent. From Linux 6.10 on, that breaks the queue pair of soft-RoCE
+// that sends: for good if it is the one that makes connections. So the queue is there before the device is, and
+// control.Impair only changes it.
+const networkScript = `set -eu
+[ ! -e /sys/class/net/vec0 ] || ip link set vec0 name "$1"
+for file in /proc/sys/net/ipv6/conf/*/accept_dad; do echo 0 >"$file"; done
+ip link set lo up
+ip link set "$1" address "$2" mtu 9000 arp on
+ip address add "$3" dev "$1"
+[ "$1" != eth0 ] || tc qdisc replace dev "$1" root netem limit "$4"
+ip link set "$1" up
+`
+
+func setUpNetwork(at place) error {
+	bits := 24
+	if at.address.Is6() {
+		bits = 64
 	}
-	if device != control.NoDevice {
-		if err := loadModules("/modules." + string(device)); err != nil {
-			return err
-		}
+	hardware := wire.HardwareAddress(at.rank)
+	out, err := exec.Command("sh", "-c", networkScript, "sh", at.netdev, net.HardwareAddr(hardware[:]).String(), fmt.Sprintf("%v/%d", at.address, bits),
+		strconv.Itoa(control.QueueLength)).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("set up %s: %w: %s", at.netdev, err, out)
 	}
-	if userMode && at.netdev == wireInterface {
-		if err := renameInterface("vec0", wireInterface); err != nil {
-			return err
-		}
-	}
-	if err := setUpInterface(at); err != nil {
-		return err
-	}
+	return poll(func() error { return addressesFinal(at.netdev) })
+}
+
+// attachDevice makes the device, and waits until programs can use it.
+func attachDevice(device control.DeviceKind) error {
 	if device == control.NoDevice {
 		return nil
 	}
-	switch err := addRDMALink(device.Name(), string(device), at.netdev); {
-	case errors.Is(err, syscall.EINVAL) && device == control.IWARP:
-		return errors.New("the kernel has no soft-iWARP; that of --accel uml has it")
-	case err != nil:
-		return fmt.Errorf("attach %s to %s: %w", device.Name(), at.netdev, err)
+	if err := os.Setenv(control.KindVariable, string(device)); err != nil {
+		return err
 	}
-	if err := poll(patience, func() error { return deviceReady(device, at) }); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := control.AttachDevice(ctx); err != nil {
+		if device == control.IWARP && strings.Contains(err.Error(), "Invalid argument") {
+			return errors.New("the kernel has no soft-iWARP; that of --accel uml has it")
+		}
 		return err
 	}
 	nodes, err := filepath.Glob("/dev/infiniband/*")
-	if err != nil {
-		return err
-	}
 	for _, node := range nodes {
-		if err := os.Chmod(node, 0o666); err != nil {
-			return err
-		}
+		err = errors.Join(err, os.Chmod(node, 0o666))
 	}
-	return nil
-}
-
-// setUpInterface prepares the interface for a device. The device needs an MTU of 9000 for its own MTU of 4096.
-func setUpInterface(at place) error {
-	if err := disableDuplicateDetection(at.netdev); err != nil {
-		return err
-	}
-	if err := setHardwareAddress(at.netdev, at.hardwareAddress()); err != nil {
-		return err
-	}
-	if err := setMTU(at.netdev, 9000); err != nil {
-		return err
-	}
-	if at.address.Is4() {
-		if err := setAddress(at.netdev, at.address.As4(), [4]byte{255, 255, 255, 0}); err != nil {
-			return err
-		}
-	} else if err := setIPv6Address(at.netdev, at.address.As16(), 64); err != nil {
-		return err
-	}
-	// Unlike others, a dummy interface does not resolve addresses. If that were turned on while the interface is up,
-	// its IPv6 address would be tentative for up to a second, even without duplicate address detection.
-	if err := setFlags(at.netdev, 0); err != nil {
-		return err
-	}
-	if at.netdev == wireInterface {
-		if err := addNetem(at.netdev, control.QueueLength); err != nil {
-			return fmt.Errorf("the queue of %s: %w", at.netdev, err)
-		}
-	}
-	return linkUp(at.netdev)
-}
-
-// deviceReady returns an error with what is still missing.
-func deviceReady(device control.DeviceKind, at place) error {
-	for _, node := range []string{"/dev/infiniband/uverbs0", "/dev/infiniband/rdma_cm"} {
-		if _, err := os.Stat(node); err != nil {
-			return err
-		}
-	}
-	port := "/sys/class/infiniband/" + device.Name() + "/ports/1"
-	if state := readLine(port + "/state"); !strings.HasSuffix(state, "ACTIVE") {
-		return fmt.Errorf("port 1 of %s is in state %q", device.Name(), state)
-	}
-	if err := addressesFinal(at.netdev); err != nil {
-		return err
-	}
-	if device == control.IWARP {
-		return nil // its only GID is made of the hardware address
-	}
-	gids, err := filepath.Glob(port + "/gids/*")
-	if err != nil {
-		return err
-	}
-	for _, gid := range gids {
-		if readLine(gid) == at.gid() && readLine(port+"/gid_attrs/types/"+filepath.Base(gid)) == "RoCE v2" {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s has no RoCE v2 GID for %s", device.Name(), at.address)
+	return err
 }
 
 // addressesFinal checks that each IPv6 address of an interface can be used. A tentative address would add a GID later.
 // Until an address has its local route, a queue pair that connects to it waits a second for a neighbor.
 func addressesFinal(name string) error {
 	addresses, err := os.ReadFile("/proc/net/if_inet6")
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // a kernel without IPv6
-	}
 	if err != nil {
 		return err
 	}
@@ -154,52 +104,24 @@ func checkAddresses(name, addresses, routes string) error {
 	for line := range strings.Lines(routes) {
 		// Destination, its prefix, source, its prefix, next hop, metric, references, uses, flags, interface.
 		f := strings.Fields(line)
-		if len(f) != 10 || f[9] != name {
-			continue
+		if flags, _ := strconv.ParseUint(f[8], 16, 32); f[9] == name && flags&localRoute != 0 {
+			local[f[0]] = true
 		}
-		flags, err := strconv.ParseUint(f[8], 16, 32)
-		if err != nil {
-			return fmt.Errorf("read the IPv6 route %q: %w", line, err)
-		}
-		local[f[0]] = local[f[0]] || flags&localRoute != 0
 	}
 	found := false
 	for line := range strings.Lines(addresses) {
 		// Address, number of the interface, prefix, scope, flags, interface.
 		f := strings.Fields(line)
-		if len(f) != 6 || f[5] != name {
+		if f[5] != name {
 			continue
 		}
 		found = true
-		flags, err := strconv.ParseUint(f[4], 16, 32)
-		switch {
-		case err != nil:
-			return fmt.Errorf("read the IPv6 address %q: %w", line, err)
-		case flags&tentative != 0:
-			return fmt.Errorf("an IPv6 address of %s is still tentative", name)
-		case !local[f[0]]:
-			return fmt.Errorf("an IPv6 address of %s has no local route yet", name)
+		if flags, _ := strconv.ParseUint(f[4], 16, 32); flags&tentative != 0 || !local[f[0]] {
+			return fmt.Errorf("the IPv6 address %s of %s is tentative, or has no local route yet", f[0], name)
 		}
 	}
 	if !found {
 		return fmt.Errorf("%s has no IPv6 address yet", name)
 	}
 	return nil
-}
-
-// readLine returns "" for a file that cannot be read: unused entries of a GID table fail with EINVAL.
-func readLine(path string) string {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(text))
-}
-
-func disableDuplicateDetection(scope string) error {
-	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+scope+"/accept_dad", []byte("0"), 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil // a kernel without IPv6
-	}
-	return err
 }

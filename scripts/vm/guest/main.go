@@ -1,11 +1,8 @@
-//go:build linux && (amd64 || arm64)
-
 // Command guest is PID 1 of the test bed's machine. It makes the host's root file system and the RDMA device
 // available, runs one program and reports its exit code; the host then ends the machine.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -46,7 +43,7 @@ func setUpControl() (*wire.Conn, error) {
 	if userMode {
 		open = openControlTerminal
 	}
-	port, err := open(patience)
+	port, err := open()
 	if err != nil {
 		return nil, err
 	}
@@ -78,21 +75,13 @@ func serve(conn *wire.Conn) error {
 		return err
 	}
 
-	// Modules come from the initramfs, and the device needs no file of the host. So this runs beside the mounts.
-	device := make(chan error, 1)
-	go func() {
-		if err := setUpDevice(at, job.Device); err != nil {
-			device <- err
-			return
-		}
-		step("device is ready")
-		device <- nil
-	}()
-	root := assembleRoot(job)
-	step("root file system is mounted")
-	if err := errors.Join(root, <-device); err != nil {
+	if err := loadDeviceModules(job.Device); err != nil {
 		return err
 	}
+	if err := assembleRoot(job); err != nil {
+		return err
+	}
+	step("root file system is mounted")
 	if err := enterRoot(); err != nil {
 		return err
 	}
@@ -104,6 +93,16 @@ func serve(conn *wire.Conn) error {
 			return err
 		}
 	}
+	if err := os.Setenv("PATH", wire.ToolPath); err != nil {
+		return err
+	}
+	if err := setUpNetwork(at); err != nil {
+		return err
+	}
+	if err := attachDevice(job.Device); err != nil {
+		return err
+	}
+	step("device is ready")
 	if err := setLimits(job); err != nil {
 		return err
 	}

@@ -1,11 +1,10 @@
-//go:build linux && (amd64 || arm64)
-
 package main
 
 import (
 	"bufio"
 	"fmt"
 	"os"
+	"runtime"
 	"syscall"
 	"unsafe"
 )
@@ -30,6 +29,9 @@ func loadModules(list string) error {
 	return names.Err()
 }
 
+// finitModule is the number of the system call, which package syscall lacks on amd64.
+var finitModule = map[string]uintptr{"amd64": 313, "arm64": 273}
+
 func loadModule(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -37,7 +39,7 @@ func loadModule(path string) error {
 	}
 	defer f.Close()
 	noParameters := [1]byte{0}
-	_, _, errno := syscall.Syscall(sysFinitModule, f.Fd(), uintptr(unsafe.Pointer(&noParameters)), 0)
+	_, _, errno := syscall.Syscall(finitModule[runtime.GOARCH], f.Fd(), uintptr(unsafe.Pointer(&noParameters)), 0)
 	if errno != 0 && errno != syscall.EEXIST {
 		return fmt.Errorf("load %s: %w", path, errno)
 	}

@@ -1,5 +1,3 @@
-//go:build linux && (amd64 || arm64)
-
 package main
 
 import (
@@ -100,6 +98,18 @@ func virtualFolder(tag, target string) mountPoint {
 // virtualShare is a folder of the host. Shared mappings need at least the cache mode mmap.
 func virtualShare(share wire.Share) mountPoint {
 	return mountPoint{share.Tag, newRoot + share.Path, "9p", 0, transport + "cache=mmap"}
+}
+
+// userMode reports whether the kernel is User-Mode Linux, a process of the host. It has the host's files without a
+// server, and a terminal for the control port.
+var userMode = os.Getenv(wire.UserModeVariable) != ""
+
+func userModeRoot(target string) mountPoint {
+	return mountPoint{"root", target, "hostfs", syscall.MS_RDONLY, "/"}
+}
+
+func userModeShare(share wire.Share) mountPoint {
+	return mountPoint{share.Tag, newRoot + share.Path, "hostfs", 0, share.Path}
 }
 
 // enterRoot makes newRoot the root of this process and of its children.

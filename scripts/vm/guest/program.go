@@ -1,5 +1,3 @@
-//go:build linux && (amd64 || arm64)
-
 package main
 
 import (
@@ -222,7 +220,7 @@ func killRest() error {
 	if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
 		return fmt.Errorf("kill what the program left behind: %w", err)
 	}
-	return poll(patience, func() error {
+	return poll(func() error {
 		for {
 			pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 			switch {

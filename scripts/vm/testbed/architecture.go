@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -37,7 +35,7 @@ var (
 		// words.
 		processor:    "max,-erms,-fsrm",
 		modules:      "arch/x86/crypto/",
-		kernel:       []string{"console=ttyS0", "tsc=reliable", "no_timer_check", "random.trust_cpu=on"},
+		kernel:       []string{"console=ttyS0", "no_timer_check", "random.trust_cpu=on"},
 		uncompressed: uncompressedKernel,
 		bootLimits:   []time.Duration{time.Minute, 2 * time.Minute, 5 * time.Minute},
 	}

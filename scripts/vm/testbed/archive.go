@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -150,31 +148,9 @@ func (a *archive) depends(name string) ([]string, error) {
 	return names, nil
 }
 
-// size returns the total size of packages, in bytes.
-func (a *archive) size(names ...string) (bytes int, err error) {
-	text, err := a.apt("apt-cache", append([]string{"show", "--no-all-versions"}, names...)...)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", a.suite, err)
-	}
-	for line := range strings.Lines(text) {
-		if value, found := strings.CutPrefix(line, "Size: "); found {
-			n, err := strconv.Atoi(strings.TrimSpace(value))
-			if err != nil {
-				return 0, err
-			}
-			bytes += n
-		}
-	}
-	return bytes, nil
-}
-
 // download fetches packages into the archive's folder and returns their files.
 func (a *archive) download(log *progress, names ...string) (files []string, err error) {
-	size, err := a.size(names...)
-	if err != nil {
-		return nil, err
-	}
-	log.setUp("fetching %s (%d MB)", strings.Join(names, ", "), (size+1<<20-1)>>20)
+	log.setUp("fetching %s", strings.Join(names, ", "))
 	folder := filepath.Join(a.dir, "packages")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return nil, err

@@ -1,98 +1,115 @@
-//go:build linux && amd64
-
 package main
 
 import (
 	"os"
+	"slices"
 	"sync"
-	"sync/atomic"
+	"syscall"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
-// ether is the network between machines: an Ethernet switch with a port for each.
+const (
+	// queueLength is how many frames can wait for a busy machine. Further ones are lost, as in any switch: a paused
+	// machine must not hold up the others.
+	queueLength = 4096
+	// maxFrame is the largest frame that a machine may send.
+	maxFrame      = 68 << 10
+	leastEthernet = 14 // a frame's destination, source and type
+)
+
+// ether is the network between machines: an Ethernet switch with a port for each. It works in this process since User-Mode
+// Linux has no switch, qemu's cannot cut links, and the host's need root.
 type ether struct {
-	ports   []*port
-	framing framing
-
-	mu      sync.Mutex
-	learned map[hardwareAddress]*port // the port from which an address last sent
+	addresses [][6]byte // of the machines, by rank
+	mu        sync.Mutex
+	ports     []port
 }
 
-type hardwareAddress [6]byte
-
-// isGroup reports whether an address is a group address.
-func (a hardwareAddress) isGroup() bool { return a[0]&1 != 0 }
-
-// port is the switch's end of a machine's cable.
+// port is the switch's end of a machine's cable, a pair of sockets of which each message is a frame.
 type port struct {
-	cable atomic.Pointer[cable] // nil: no machine, or it is gone
-	cut   atomic.Bool
+	conn *os.File    // nil: no machine yet
+	out  chan []byte // frames for the machine
+	cut  bool
 }
 
-func newEther(machines int, framing framing) *ether {
-	e := &ether{framing: framing, learned: map[hardwareAddress]*port{}}
-	for range machines {
-		e.ports = append(e.ports, &port{})
+func newEther(machines int) *ether {
+	e := &ether{ports: make([]port, machines)}
+	for rank := range machines {
+		e.addresses = append(e.addresses, wire.HardwareAddress(rank))
 	}
 	return e
 }
 
 // plug connects a machine with a new cable, which replaces an earlier one, and returns the machine's end.
 func (e *ether) plug(rank int) (end *os.File, err error) {
-	ours, theirs, err := e.framing.connect()
+	ours, theirs, err := connectedSockets("wire", syscall.SOCK_DGRAM)
 	if err != nil {
 		return nil, err
 	}
-	c := newCable(ours, e.framing)
-	p := e.ports[rank]
-	if old := p.cable.Swap(c); old != nil {
-		old.conn.Close()
+	// A socket holds few frames of this size: as many as the host allows.
+	for _, end := range []*os.File{ours, theirs} {
+		conn, err := end.SyscallConn()
+		if err != nil {
+			return nil, err
+		}
+		conn.Control(func(fd uintptr) { syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_SNDBUF, 8<<20) })
 	}
+	out := make(chan []byte, queueLength)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	p := &e.ports[rank]
+	if p.conn != nil {
+		close(p.out)
+		p.conn.Close()
+	}
+	p.conn, p.out = ours, out
+	go e.read(rank, ours)
 	go func() {
-		e.read(p, c)
-		p.cable.CompareAndSwap(c, nil)
-		close(c.pulled)
-		ours.Close()
+		for frame := range out {
+			if _, err := ours.Write(frame); err != nil {
+				return // the machine is gone
+			}
+		}
 	}()
-	go c.write()
 	return theirs, nil
 }
 
 // read forwards what a machine sends, until it is gone.
-func (e *ether) read(p *port, c *cable) {
+func (e *ether) read(rank int, conn *os.File) {
+	buffer := make([]byte, maxFrame)
 	for {
-		frame, err := c.read()
+		n, err := conn.Read(buffer)
 		if err != nil {
 			return
 		}
-		if !p.cut.Load() {
-			e.forward(p, frame)
+		if n >= leastEthernet {
+			e.forward(rank, slices.Clone(buffer[:n]))
 		}
 	}
 }
 
-// forward sends a frame to the port of its destination, or to all other ports.
-func (e *ether) forward(from *port, frame []byte) {
-	destination := hardwareAddress(frame[frameHeader:])
-	source := hardwareAddress(frame[frameHeader+len(destination):])
+// forward sends a frame to the machine that has its destination, or else to all others.
+func (e *ether) forward(from int, frame []byte) {
+	to := slices.Index(e.addresses, [6]byte(frame))
 	e.mu.Lock()
-	if !source.isGroup() {
-		e.learned[source] = from
+	defer e.mu.Unlock()
+	if e.ports[from].cut {
+		return
 	}
-	to := e.learned[destination]
-	e.mu.Unlock()
-	for _, p := range e.ports {
-		if p == from || to != nil && p != to || p.cut.Load() {
-			continue
-		}
-		c := p.cable.Load()
-		if c == nil {
+	for rank, p := range e.ports {
+		if rank == from || to >= 0 && rank != to || p.cut {
 			continue
 		}
 		select {
-		case c.out <- frame:
-		default:
+		case p.out <- frame:
+		default: // too many wait, or there is no machine yet
 		}
 	}
 }
 
-func (e *ether) setCut(rank int, cut bool) { e.ports[rank].cut.Store(cut) }
+func (e *ether) setCut(rank int, cut bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ports[rank].cut = cut
+}

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -161,19 +159,6 @@ func playAsk() int {
 		return 1
 	}
 	return 0
-}
-
-func TestControlOfMachineAlone(t *testing.T) {
-	var got control.Reply
-	request := func(r control.Request) {
-		t.Helper()
-		payload := encoded(t, r)
-		(*fleet)(nil).request(0, payload, func(reply control.Reply) { got = reply })
-	}
-	request(control.Request{ID: 7, Verb: control.VerbCut})
-	if got.ID != 7 || !strings.Contains(got.Error, "--machines") {
-		t.Errorf("the reply is %+v", got)
-	}
 }
 
 func TestMeeting(t *testing.T) {

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -7,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
-	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -327,61 +324,19 @@ func wantedFolder(arch *architecture, name string) bool {
 	return strings.HasPrefix(inKernel, arch.modules) || slices.ContainsFunc(moduleFolders, func(folder string) bool { return strings.HasPrefix(inKernel, folder) })
 }
 
-// uncompressedKernel extracts the kernel from a bzImage, whose layout is in Documentation/arch/x86/boot.rst. The kernel
-// must have a note that says that it can be entered directly.
+// uncompressedKernel extracts the kernel from a bzImage, whose layout is in Documentation/arch/x86/boot.rst. qemu
+// enters it directly, by the note for PVH that Debian's kernels have.
 func uncompressedKernel(image []byte) ([]byte, error) {
 	const headerEnd = 0x250
 	if len(image) < headerEnd || string(image[0x202:0x206]) != "HdrS" {
 		return nil, errors.New("it is not a bzImage")
 	}
-	setupSectors := int(image[0x1f1])
-	if setupSectors == 0 {
-		setupSectors = 4
-	}
-	offset := (setupSectors+1)*512 + int(binary.LittleEndian.Uint32(image[0x248:]))
+	offset := (int(image[0x1f1])+1)*512 + int(binary.LittleEndian.Uint32(image[0x248:]))
 	length := int(binary.LittleEndian.Uint32(image[0x24c:]))
 	if offset+length > len(image) || length < 8 {
 		return nil, errors.New("the bzImage is truncated")
 	}
-	plain, err := decompress(image[offset : offset+length])
-	if err != nil {
-		return nil, err
-	}
-	file, err := elf.NewFile(bytes.NewReader(plain))
-	if err != nil {
-		return nil, err
-	}
-	if !hasDirectEntry(file) {
-		return nil, errors.New("it has no PVH entry")
-	}
-	return plain, nil
-}
-
-// hasDirectEntry looks for the note XEN_ELFNOTE_PHYS32_ENTRY.
-func hasDirectEntry(file *elf.File) bool {
-	const physicalEntry = 18
-	for _, program := range file.Progs {
-		if program.Type != elf.PT_NOTE {
-			continue
-		}
-		notes, err := io.ReadAll(program.Open())
-		if err != nil {
-			return false
-		}
-		for len(notes) >= 12 {
-			nameSize, size := file.ByteOrder.Uint32(notes), file.ByteOrder.Uint32(notes[4:])
-			kind := file.ByteOrder.Uint32(notes[8:])
-			total := 12 + (uint64(nameSize)+3)&^3 + (uint64(size)+3)&^3
-			if total > uint64(len(notes)) {
-				return false
-			}
-			if kind == physicalEntry && bytes.HasPrefix(notes[12:], []byte("Xen\x00")) {
-				return true
-			}
-			notes = notes[total:]
-		}
-	}
-	return false
+	return decompress(image[offset : offset+length])
 }
 
 // decompress recognizes a format by its first bytes. It ignores what follows the stream, as the kernel's build appends

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -24,9 +22,6 @@ const (
 	// acceleratorFastest is KVM if that works here, or else User-Mode Linux.
 	acceleratorFastest = "fastest"
 )
-
-// countedTSC is the frequency of the time-stamp counter with acceleratorCount, in kHz.
-const countedTSC = 1000000
 
 // proofLimit is many times what a boot with KVM takes. A KVM that needs longer is of no use.
 const proofLimit = 20 * time.Second

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -62,13 +60,5 @@ func TestProofKey(t *testing.T) {
 	}
 	if key("/c/kernel-1/vmlinux") == first {
 		t.Error("another qemu has the same key")
-	}
-}
-
-func TestGivenAcceleratorNeedsNoProof(t *testing.T) {
-	for _, kind := range []string{acceleratorKVM, acceleratorTCG} {
-		if got, err := newCache(t).accelerator(kind, machineConfig{arch: amd64}, &progress{out: io.Discard}); got != kind || err != nil {
-			t.Errorf("%s: %s, %v", kind, got, err)
-		}
 	}
 }

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -9,12 +7,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
@@ -33,8 +33,6 @@ type machineConfig struct {
 	verbose     bool   // show the console
 	consoleLogs string // the folder for console logs; "": none
 	claims      string // the folder in which machines of User-Mode Linux claim processors of the host
-
-	tscFrequency int // in kHz; 0: the kernel measures it
 
 	// bootLimits are how long to wait for a machine at each boot.
 	bootLimits []time.Duration
@@ -84,11 +82,18 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	}
 	defer controlEnd.Close()
 
-	consoleLog, err := createConsoleLog(config.consoleLogs, job)
-	if err != nil {
-		console.Close()
-		control.Close()
-		return nil, err
+	var shown []io.Writer
+	if config.verbose {
+		shown = append(shown, out.stderr)
+	}
+	var consoleLog *os.File
+	if config.consoleLogs != "" {
+		if consoleLog, err = os.CreateTemp(config.consoleLogs, fmt.Sprintf("%s-%d-*.log", filepath.Base(job.Path), job.Rank)); err != nil {
+			console.Close()
+			control.Close()
+			return nil, fmt.Errorf("the file for the console: %w", err)
+		}
+		shown = append(shown, consoleLog)
 	}
 
 	cmd, name := exec.Command(config.emulator, machineArguments(config, job)...), "qemu"
@@ -101,16 +106,11 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 		name:    name,
 		control: wire.NewConn(control),
 		frames:  make(chan frame),
-		console: &tail{},
+		console: &tail{copyTo: io.MultiWriter(shown...)},
 		errors:  &tail{},
 		out:     out,
 		ended:   make(chan struct{}),
 	}
-	var shown io.Writer
-	if config.verbose {
-		shown = out.stderr
-	}
-	m.console.copyTo = consoleLog.with(shown)
 	cmd.ExtraFiles = []*os.File{consoleEnd, controlEnd}
 	if wired != nil {
 		cmd.ExtraFiles = append(cmd.ExtraFiles, wired)
@@ -149,15 +149,16 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	if err := <-started; err != nil {
 		console.Close()
 		control.Close()
-		consoleLog.close()
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	m.readers.Add(1)
 	go func() {
 		defer m.readers.Done()
 		defer console.Close()
-		defer consoleLog.close()
-		io.Copy(m.console, console)
+		size, _ := io.Copy(m.console, console)
+		if consoleLog.Close(); consoleLog != nil && size == 0 {
+			os.Remove(consoleLog.Name())
+		}
 	}()
 	go func() {
 		defer close(m.frames)
@@ -256,20 +257,24 @@ func machineArguments(config machineConfig, job wire.Job) []string {
 	}
 	args = append(args, config.arch.board...)
 	processors := fmt.Sprint(cmp.Or(config.processors, min(runtime.NumCPU(), mostByDefault)))
+	kernel := append(slices.Clone(config.arch.kernel), kernelArguments...)
 	switch config.accelerator {
 	case acceleratorKVM:
+		kernel = append(kernel, "tsc=reliable")
 		args = append(args, "-accel", "kvm", "-cpu", "host", "-smp", processors)
 	case acceleratorCount:
+		kernel = append(kernel, "tsc=reliable", "tsc_early_khz=1000000") // a tick is a nanosecond
 		args = append(args, "-accel", "tcg,thread=single", "-icount", "shift=0", "-cpu", config.arch.processor, "-smp", "1")
 	default:
+		if config.arch == amd64 {
+			// On a busy host, the kernel would measure a wrong frequency of the time-stamp counter, and all its clocks
+			// would be wrong by that factor.
+			kernel = append(kernel, "notsc")
+		}
 		args = append(args, "-accel", "tcg,thread=multi", "-cpu", config.arch.processor, "-smp", processors)
 	}
-	kernel := append(slices.Clone(config.arch.kernel), kernelArguments...)
 	if config.accelerator != acceleratorKVM {
 		kernel = append(kernel, emulatedArguments...)
-	}
-	if config.tscFrequency != 0 {
-		kernel = append(kernel, fmt.Sprintf("tsc_early_khz=%d", config.tscFrequency))
 	}
 	if config.coarse {
 		kernel = append(kernel, "highres=off", "nohz=off")
@@ -322,4 +327,41 @@ func connectedSockets(name string, kind int) (ours, theirs *os.File, err error) 
 		return nil, nil, err
 	}
 	return os.NewFile(uintptr(fds[0]), name), os.NewFile(uintptr(fds[1]), name), nil
+}
+
+// processGroup is a machine's processes: the leader, whose number is the group's, and its children. User-Mode Linux has
+// a process for each address space of the machine.
+type processGroup struct {
+	leader int
+
+	mu    sync.Mutex
+	ended bool // the leader's number may now be another process's
+}
+
+// signal sends a signal to all processes of the group. It fails when the leader has ended.
+func (g *processGroup) signal(s syscall.Signal) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return os.ErrProcessDone
+	}
+	return syscall.Kill(-g.leader, s)
+}
+
+// awaitEnd returns when the leader has ended and the others have been killed. The caller must still wait for the
+// leader.
+func (g *processGroup) awaitEnd() {
+	const (
+		pid    = 1         // P_PID of <sys/wait.h>
+		noWait = 0x1000000 // WNOWAIT
+	)
+	var info [128]byte // siginfo_t
+	for errno := syscall.EINTR; errno == syscall.EINTR; {
+		_, _, errno = syscall.Syscall6(syscall.SYS_WAITID, pid, uintptr(g.leader), uintptr(unsafe.Pointer(&info)),
+			syscall.WEXITED|noWait, 0, 0)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
+	syscall.Kill(-g.leader, syscall.SIGKILL)
 }

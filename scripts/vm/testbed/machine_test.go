@@ -1,11 +1,18 @@
-//go:build linux && amd64
-
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/scripts/vm/wire"
 )
@@ -51,35 +58,119 @@ func TestMachineArguments(t *testing.T) {
 	}
 }
 
-// A machine of another architecture has another board and console, and a folder with its files.
-func TestForeignMachineArguments(t *testing.T) {
-	config := machineConfig{arch: arm64, root: "/r", kernel: "/k", initramfs: "/i", memory: "3G", accelerator: acceleratorTCG}
-	args := machineArguments(config, wire.Job{})
-	for _, want := range []string{"virt,gic-version=3", "neoverse-n1", "local,id=system,path=/r,security_model=none,multidevs=remap,readonly=on"} {
-		if !slices.Contains(args, want) {
-			t.Errorf("%q is not in %q", want, args)
-		}
+func TestUMLCPUInfo(t *testing.T) {
+	const host = "processor\t: 0\nmodel name\t: Chip 1\ncpu MHz\t\t: 2000.0\n\nprocessor\t: 1\nmodel name\t: Chip 1\n\n"
+	const first = "processor\t: 0\nmodel name\t: Chip 1 (User-Mode Linux)\ncpu MHz\t\t: 2000.0\n\n"
+	if got := umlCPUInfo(host, 1); got != first {
+		t.Errorf("one processor is\n%s", got)
 	}
-	kernel := args[slices.Index(args, "-append")+1]
-	if !strings.Contains(kernel, "console=ttyAMA0") || strings.Contains(kernel, "ttyS0") || strings.Contains(kernel, "tsc") {
-		t.Errorf("the kernel's arguments are %q", kernel)
+	if got, want := umlCPUInfo(host, 2), first+strings.Replace(first, ": 0", ": 1", 1); got != want {
+		t.Errorf("two are\n%s", got)
+	}
+	if got := umlCPUInfo("", 1); strings.TrimSpace(got) != "" {
+		t.Errorf("without input: %q", got)
 	}
 }
 
-func TestTail(t *testing.T) {
-	var all tail
-	for range 5000 {
-		all.Write([]byte(strings.Repeat("x", 60) + "\r\n"))
+func TestProcessGroup(t *testing.T) {
+	cmd := exec.Command("sh", "-c", "sleep 600 & echo ready; wait")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	all.Write([]byte("the end\r\n"))
-	lines := strings.Split(all.String(), "\n")
-	if len(lines) != tailLines || lines[len(lines)-1] != "the end" || lines[0] != strings.Repeat("x", 60) {
-		t.Errorf("%d lines, from %q to %q", len(lines), lines[0], lines[len(lines)-1])
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	if len(all.kept) > 2*tailBytes+100 {
-		t.Errorf("%d bytes are kept", len(all.kept))
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
 	}
-	if empty := (&tail{}).String(); empty != "" {
-		t.Errorf("an empty tail is %q", empty)
+	g := &processGroup{leader: cmd.Process.Pid}
+	if err := g.signal(syscall.SIGCONT); err != nil {
+		t.Error(err)
 	}
+	// Only the leader: the other process is killed after its end.
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	g.awaitEnd()
+	if err := g.signal(syscall.SIGCONT); !errors.Is(err, os.ErrProcessDone) {
+		t.Errorf("a signal after the end: %v", err)
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Errorf("the leader ended with %v", err)
+	}
+	waitGroupGone(t, g.leader)
+}
+
+// TestStandingStillIsBootedAgain boots a machine that always hangs at its first boot. No real one does that on request,
+// so this test binary plays the emulator.
+func TestStandingStillIsBootedAgain(t *testing.T) {
+	t.Setenv(roleVariable, "emulator")
+	for _, c := range []struct {
+		name   string
+		limits []time.Duration
+		exit   int
+		stdout string
+		stderr string
+	}{
+		{"second boot", []time.Duration{time.Second, runLimit}, 5, "it runs", bootedAgain + ": it was not up after 1s, its last step was: none\n"},
+		{"no second boot", []time.Duration{time.Second}, exitFailure, "", "there is no result of echo: it was not up after 1s, its last step was: none\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			around := surroundings{out: programOutput{&stdout, &stderr}}
+			config := machineConfig{arch: amd64, emulator: os.Args[0], bootLimits: c.limits, quiet: true}
+			code := run(program{name: "echo"}, around, config, nil, &progress{out: &stderr})
+			if code != c.exit || stdout.String() != c.stdout {
+				t.Errorf("exit code %d, standard output %q; want %d, %q; stderr: %s", code, stdout.String(), c.exit, c.stdout, stderr.String())
+			}
+			if !strings.Contains(stderr.String(), c.stderr) {
+				t.Errorf("stderr is %q, want it to contain %q", stderr.String(), c.stderr)
+			}
+		})
+	}
+}
+
+// TestAbandonedBootHasBegun checks that a program that began just as the time limit passed is noticed: it must not run
+// twice.
+func TestAbandonedBootHasBegun(t *testing.T) {
+	t.Setenv(roleVariable, "emulator")
+	for _, quiet := range []bool{true, false} {
+		m, err := startMachine(machineConfig{arch: amd64, emulator: os.Args[0], quiet: quiet}, wire.Job{}, programOutput{io.Discard, io.Discard}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for deadline := time.Now().Add(runLimit); !strings.Contains(m.console.String(), stands); time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the emulator does not start")
+			}
+		}
+		if started := m.abandonBoot(); started == quiet {
+			t.Errorf("an abandoned boot has begun the program: %t, want %t", started, !quiet)
+		}
+	}
+}
+
+// stands is what the emulator writes on the console before it hangs.
+const stands = "nothing more"
+
+// playEmulator has qemu's files. It hangs when the kernel is to be quiet, as at its first boot.
+func playEmulator() int {
+	console, control := os.NewFile(3, "console"), wire.NewConn(os.NewFile(4, "control"))
+	control.Send(wire.KindReady, nil)
+	if slices.ContainsFunc(os.Args, func(arg string) bool { return strings.HasSuffix(arg, " quiet") }) {
+		fmt.Fprintln(console, stands)
+		time.Sleep(runLimit)
+		return 1
+	}
+	if kind, _, err := control.Receive(); err != nil || kind != wire.KindJob {
+		return 1
+	}
+	control.Send(wire.KindStarted, nil)
+	control.Send(wire.KindStdout, []byte("it runs"))
+	control.Send(wire.KindExit, []byte{5})
+	fmt.Fprintln(console, stands)
+	time.Sleep(runLimit)
+	return 1
 }

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 // Command testbed runs a program inside a throw-away virtual machine that has an RDMA device. The script ../run
 // builds and starts it, and the init of the machines; "testbed --help" says what it does. Without that script,
 //
@@ -17,6 +15,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"syscall"
+
+	"github.com/goudat/goudat/scripts/vm/wire"
 )
 
 // The exit codes that are not the program's own.
@@ -143,6 +143,11 @@ func prepareMachine(options options, log *progress) (s setup) {
 		return fail(err)
 	}
 	cache.touch(filepath.Dir(os.Args[0]))
+	if options.consoleLogs != "" {
+		if err := os.MkdirAll(options.consoleLogs, 0o755); err != nil {
+			return fail(fmt.Errorf("the folder for consoles: %w", err))
+		}
+	}
 	if options.arch.foreign {
 		if s.machine.root, err = cache.root(options.arch, options.mirror, log); err != nil || options.printRoot {
 			s.err = err
@@ -150,12 +155,17 @@ func prepareMachine(options options, log *progress) (s setup) {
 		}
 	}
 	root := s.machine.root
+	if _, err := findProgram("rdma", wire.ToolPath, root); err != nil {
+		if err := installPackages(log, "iproute2"); err != nil {
+			return fail(fmt.Errorf("the machine's init needs the commands ip and rdma: %w", err))
+		}
+	}
 	var emulator string
 	var kernel kernel
 	source := options.kernel.String()
 	if options.accelerator == acceleratorUML {
 		source = "User-Mode Linux"
-		kernel, err = cache.umlKernel(options.umlKernel, options.mirror, log)
+		kernel, err = cache.umlKernel(options.mirror, log)
 	} else if emulator, err = findEmulator(options.arch, log); err == nil {
 		kernel, err = cache.kernel(options.kernel, log)
 	}
@@ -187,13 +197,6 @@ func prepareMachine(options options, log *progress) (s setup) {
 	s.machine.accelerator, err = cache.accelerator(options.accelerator, s.machine, log)
 	if err != nil {
 		return fail(err)
-	}
-	switch {
-	case options.arch != amd64:
-	case s.machine.accelerator == acceleratorTCG:
-		s.machine.tscFrequency = tscFrequency()
-	case s.machine.accelerator == acceleratorCount:
-		s.machine.tscFrequency = countedTSC
 	}
 	return s
 }

@@ -1,10 +1,7 @@
-//go:build linux && amd64
-
 package main
 
 import (
-	"bytes"
-	"debug/elf"
+	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -95,38 +92,14 @@ func (s moduleSet) order(wanted []string, loaded map[string]bool) ([]string, err
 	return names, nil
 }
 
-// moduleDependencies reads the depends= entry of a module's .modinfo section.
-func moduleDependencies(content []byte) ([]string, error) {
-	file, err := elf.NewFile(bytes.NewReader(content))
-	if err != nil {
-		return nil, err
+// moduleDependencies reads the entry depends= of a module's section .modinfo, whose strings end with a zero byte.
+func moduleDependencies(content []byte) (names []string, err error) {
+	_, rest, found := strings.Cut(string(content), "\x00depends=")
+	if !found {
+		return nil, errors.New("it does not say on which modules it depends")
 	}
-	section := file.Section(".modinfo")
-	if section == nil {
-		return nil, fmt.Errorf("it has no .modinfo section")
-	}
-	info, err := section.Data()
-	if err != nil {
-		return nil, err
-	}
-	return parseDependencies(info), nil
-}
-
-// parseDependencies reads a list of strings "key=value" that end with a zero byte.
-func parseDependencies(info []byte) []string {
-	var names []string
-	for entry := range strings.SplitSeq(string(info), "\x00") {
-		value, found := strings.CutPrefix(entry, "depends=")
-		if !found {
-			continue
-		}
-		for name := range strings.SplitSeq(value, ",") {
-			if name != "" {
-				names = append(names, strings.ReplaceAll(name, "-", "_"))
-			}
-		}
-	}
-	return names
+	list, _, _ := strings.Cut(rest, "\x00")
+	return strings.FieldsFunc(strings.ReplaceAll(list, "-", "_"), func(r rune) bool { return r == ',' }), nil
 }
 
 // moduleLists are init's names for the files that say what to load.

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -41,7 +39,6 @@ Flags, which go before PROGRAM:
                       of the host's processors                                            [TESTBED_COARSE_TIMERS=1]
   --kernel KERNEL     boot the kernel of a Debian suite, such as bookworm, trixie or trixie-backports, or of a
                       linux-image .deb file; the other parts of a split kernel must be beside it [TESTBED_KERNEL]
-  --uml-kernel FILE   use this kernel of User-Mode Linux instead of building one          [TESTBED_UML_KERNEL]
   --machines N        run PROGRAM in N machines (at most 8) on one network, at the same time; see below
   --plain-rank RANK   no "[rank] " before the output of this machine: "go test" can then parse it
   --device KIND       rxe (soft-RoCE, the default), siw (soft-iWARP: needs --accel uml, as Debian's kernels lack it)
@@ -80,7 +77,7 @@ machine that is not up after a minute is booted again, at most twice, with a mes
 
 The first run with a kernel fetches it (100 MB) and unpacks it into $GOUDAT_CACHE, by default ~/.cache/goudat, which may
 be removed. Without --kernel it is this Debian's, or that of TESTBED_KERNEL_PACKAGE, a .deb file. Packages come from
-apt's mirror, or from GOUDAT_DEBIAN_MIRROR; the system's lists do not change. Only qemu-system-x86 is installed.
+apt's mirror, or from GOUDAT_DEBIAN_MIRROR; the system's lists do not change. Only qemu and iproute2 are installed.
 `
 
 type options struct {
@@ -102,7 +99,6 @@ type options struct {
 	consoleLogs  string // a folder
 	cache        string
 	kernel       kernelChoice
-	umlKernel    string // a file; "": the test bed builds one
 	mirror       string // of Debian's archive; "": the mirror of the system's apt
 	command      []string
 }
@@ -137,7 +133,6 @@ func parseOptions(args, environment []string) (options, error) {
 	flags.StringVar(&o.accelerator, "accel", or(env("TESTBED_ACCEL"), "auto"), "")
 	flags.StringVar(&processors, "cpus", env("TESTBED_CPUS"), "")
 	flags.BoolVar(&o.coarse, "coarse-timers", env("TESTBED_COARSE_TIMERS") == "1", "")
-	flags.StringVar(&o.umlKernel, "uml-kernel", env("TESTBED_UML_KERNEL"), "")
 	flags.StringVar(&device, "device", or(env("TESTBED_DEVICE"), string(control.RoCE)), "")
 	flags.StringVar(&kernel, "kernel", or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
 	flags.IntVar(&o.machines, "machines", 1, "")
@@ -284,21 +279,10 @@ func (o *options) checkMachine(flags *flag.FlagSet) error {
 	case o.accelerator != acceleratorUML:
 		return nil
 	case named["kernel"]:
-		return errors.New("--kernel is for virtual machines, and --uml-kernel for User-Mode Linux")
+		return errors.New("--kernel is for virtual machines: User-Mode Linux has its own")
 	case o.processors == 0:
 		o.processors = 1
 	}
-	if o.umlKernel == "" {
-		return nil
-	}
-	file, err := filepath.Abs(o.umlKernel)
-	if err != nil {
-		return err
-	}
-	if _, err := findProgram(file, "", ""); err != nil {
-		return fmt.Errorf("the kernel for --uml-kernel: %w", err)
-	}
-	o.umlKernel = file
 	return nil
 }
 

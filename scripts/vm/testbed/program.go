@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -88,9 +86,6 @@ func newProgram(o options, root string) (program, error) {
 	if err != nil {
 		return program{}, err
 	}
-	if err := checkRegistry(os.Getenv("DAT_OVERRIDE"), dir); err != nil {
-		return program{}, err
-	}
 	p := program{
 		job: wire.Job{
 			Path:   path,
@@ -110,22 +105,6 @@ func newProgram(o options, root string) (program, error) {
 		shell:   o.shell,
 	}
 	return p, nil
-}
-
-// checkRegistry checks the file that the caller's DAT_OVERRIDE names. Otherwise the native library would miss it only
-// after a machine has booted. The test bed's own files are made in the machine.
-func checkRegistry(file, dir string) error {
-	if file == "" || slices.Contains(wire.DatConf, file) {
-		return nil
-	}
-	path := file
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
-	}
-	if _, err := os.ReadFile(path); err != nil {
-		return fmt.Errorf("DAT_OVERRIDE names a file that cannot be read: %w", err)
-	}
-	return nil
 }
 
 // findProgram looks up a program as a shell does, in the folder root first, if not "". It returns the absolute path

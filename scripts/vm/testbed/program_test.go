@@ -1,12 +1,9 @@
-//go:build linux && amd64
-
 package main
 
 import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/scripts/vm/control"
@@ -63,19 +60,6 @@ func TestFindProgram(t *testing.T) {
 	}
 	if path, err := findProgram("foreign", host, ""); err == nil {
 		t.Errorf("without a root, foreign is at %q", path)
-	}
-}
-
-func TestCheckRegistry(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "there"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for file, fine := range map[string]bool{"": true, "there": true, dir + "/there": true, "/run/goudat/dat.conf": true, "/etc/dat.conf": true,
-		"gone": false, dir + "/gone": false, dir: false} {
-		if err := checkRegistry(file, dir); (err == nil) != fine || err != nil && !strings.Contains(err.Error(), "DAT_OVERRIDE") {
-			t.Errorf("%q: %v", file, err)
-		}
 	}
 }
 

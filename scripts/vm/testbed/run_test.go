@@ -1,8 +1,7 @@
-//go:build linux && amd64
-
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"os"
@@ -393,5 +392,82 @@ func TestGoRun(t *testing.T) {
 	// The test bed first prints what it boots.
 	if err == nil || !strings.HasSuffix(out, "\ntwo words\nexit status 3\n") {
 		t.Errorf("go run: %v, %q", err, out)
+	}
+}
+
+// A machine's console is in a file when the program has ended.
+func TestConsoleLogOfMachine(t *testing.T) {
+	needMachine(t)
+	folder := t.TempDir()
+	b := newBed(t, "--console-logs", folder, "--device", "none", "--verbose", "true")
+	b.start()
+	b.wait()
+	b.wantExit(0)
+	files, err := filepath.Glob(filepath.Join(folder, "true-0-*.log"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("the files are %q, want one: %v", files, err)
+	}
+	if text, err := os.ReadFile(files[0]); err != nil || !bytes.Contains(text, []byte("Linux version")) {
+		t.Errorf("%v: the file has\n%s", err, text)
+	}
+}
+
+// The machine's clock runs like the host's.
+func TestClockOfMachine(t *testing.T) {
+	needMachine(t)
+	b := newBed(t, "sh", "-c", "echo begin; while read up rest </proc/uptime; do echo $up; sleep 1; done")
+	lines := bufio.NewScanner(b.startUntil("begin"))
+	now := func() (inside time.Duration, outside time.Time) {
+		t.Helper()
+		if !lines.Scan() {
+			t.Fatal(lines.Err())
+		}
+		inside, err := time.ParseDuration(lines.Text() + "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return inside, time.Now()
+	}
+	inside, outside := now()
+	// The fault was a factor of four. A busy host may delay a line by seconds, which matters less the longer the test
+	// runs.
+	for {
+		laterInside, laterOutside := now()
+		within, real := laterInside-inside, laterOutside.Sub(outside)
+		if within < 4*time.Second {
+			continue
+		}
+		if within <= 2*real && real <= 4*within {
+			break
+		}
+		if within > time.Minute {
+			t.Errorf("in %v the machine's clock went on by %v", real, within)
+			break
+		}
+	}
+	b.signal(syscall.SIGTERM)
+	b.wait()
+}
+
+func TestShellOnTerminal(t *testing.T) {
+	needMachine(t)
+	script, err := exec.LookPath("script")
+	if err != nil {
+		t.Skip("needs the command script, which makes a terminal")
+	}
+	b := newBed(t)
+	b.cmd = exec.Command(script, "--quiet", "--return", "--command",
+		"stty rows 31 columns 97; '"+launcher(t)+"' --shell; echo code $?; stty -a", "/dev/null")
+	b.cmd.Env = append(os.Environ(), "TERM=dumb")
+	b.cmd.Stdout, b.cmd.Stderr = &b.stdout, &b.stderr
+	// This is typed ahead. It waits in the terminal until the shell reads.
+	b.cmd.Stdin = strings.NewReader("stty size; tty; rdma link show rxe0/1; exit 7\n")
+	b.start()
+	b.wait()
+	out := b.stdout.String()
+	for _, part := range []string{"31 97", "/dev/pts/0", "state ACTIVE", "code 7", " icanon", " echo "} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the terminal shows %q (script says %q), want it to contain %q", out, b.stderr.String(), part)
+		}
 	}
 }

@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -185,7 +183,6 @@ func (b *bed) wait() {
 		b.t.Fatalf("the test bed has not ended after %s", b.limit)
 	}
 	if b.leader != 0 {
-		waitGone(b.t, b.leader)
 		waitGroupGone(b.t, b.leader)
 	}
 }
@@ -247,34 +244,6 @@ func childNamed(t *testing.T, parent int, name string) int {
 	}
 	t.Fatalf("process %d has no child %s", parent, name)
 	return 0
-}
-
-// waitGone waits for the end of a process that is not a child of this one.
-func waitGone(t *testing.T, pid int) {
-	t.Helper()
-	const sysPidfdOpen = 434
-	fd, _, errno := syscall.Syscall(sysPidfdOpen, uintptr(pid), 0, 0)
-	if errno == syscall.ESRCH {
-		return
-	}
-	if errno != 0 {
-		t.Fatalf("watch process %d: %v", pid, errno)
-	}
-	defer syscall.Close(int(fd))
-	var set syscall.FdSet
-	set.Bits[fd/64] |= 1 << (fd % 64)
-	limit := syscall.Timeval{Sec: 60}
-	for {
-		n, err := syscall.Select(int(fd)+1, &set, nil, nil, &limit)
-		if err == syscall.EINTR {
-			continue
-		}
-		if err != nil || n == 0 {
-			t.Errorf("process %d is still there (%v)", pid, err)
-			syscall.Kill(pid, syscall.SIGKILL)
-		}
-		return
-	}
 }
 
 // waitGroupGone waits for the end of all processes of a group.

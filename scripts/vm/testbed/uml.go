@@ -1,5 +1,3 @@
-//go:build linux && amd64
-
 package main
 
 import (
@@ -52,14 +50,6 @@ func umlCommand(config machineConfig, job wire.Job) *exec.Cmd {
 	// The kernel takes the last variable other than PATH for the end of the stack. That variable must be short.
 	cmd.Env = []string{"HOME=/"}
 	return cmd
-}
-
-// framing returns the framing of the machines' wire.
-func (c machineConfig) framing() framing {
-	if c.accelerator == acceleratorUML {
-		return packets
-	}
-	return stream
 }
 
 // umlCPUInfo returns the content of /proc/cpuinfo: the host's processor, on which programs run, once for each

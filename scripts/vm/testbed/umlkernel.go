@@ -1,16 +1,12 @@
-//go:build linux && amd64
-
 package main
 
 import (
-	"archive/tar"
 	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"embed"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -38,55 +34,36 @@ const (
 	umlConfig = "uml/kernel.config"
 )
 
-// umlKernel returns the kernel. It builds one if the cache has none. prebuilt is a file to use instead, or "".
-func (c *cache) umlKernel(prebuilt string, mirror string, log *progress) (kernel, error) {
-	key := sha256.New()
-	make := func(dir string) error { return describeUML(dir, prebuilt) }
-	if prebuilt != "" {
-		info, err := os.Stat(prebuilt)
-		if err != nil {
-			return kernel{}, err
-		}
-		fmt.Fprintln(key, "prebuilt", prebuilt, info.Size(), info.ModTime())
-	} else {
-		configuration, patches, err := umlContent()
-		if err != nil {
-			return kernel{}, err
-		}
-		fmt.Fprintln(key, "layout 1", umlSuite, umlSource, configuration, patches)
-		make = func(dir string) error {
-			build := umlBuild{dir: filepath.Join(dir, "build"), mirror: mirror, log: log}
-			if err := build.run(configuration, patches, filepath.Join(dir, imageFile)); err != nil {
-				return fmt.Errorf("the kernel of User-Mode Linux cannot be built: %w; --uml-kernel names one that was built "+
-					"elsewhere, where it is kernel-*/%s in the cache folder", err, imageFile)
-			}
-			if err := describeUML(dir, filepath.Join(dir, imageFile)); err != nil {
-				return err
-			}
-			return os.RemoveAll(build.dir)
-		}
+// umlKernel returns the kernel. It builds one if the cache has none.
+func (c *cache) umlKernel(mirror string, log *progress) (kernel, error) {
+	configuration, patches, err := umlContent()
+	if err != nil {
+		return kernel{}, err
 	}
-	dir, err := c.slowEntry(fmt.Sprintf("kernel-uml-%x", key.Sum(nil)[:6]), log, func(dir string) error {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
+	key := sha256.New()
+	fmt.Fprintln(key, "layout 1", umlSuite, umlSource, configuration, patches)
+	name := fmt.Sprintf("kernel-uml-%x", key.Sum(nil)[:6])
+	dir, err := c.slowEntry(name, log, func(dir string) error {
+		build := umlBuild{dir: filepath.Join(dir, "build"), mirror: mirror, log: log}
+		image := filepath.Join(dir, imageFile)
+		if err := build.run(configuration, patches, image); err != nil {
+			return fmt.Errorf("the kernel of User-Mode Linux cannot be built: %w; the folder %s can be copied from the cache of another machine",
+				err, name)
+		}
+		release, err := output("", image, "--version")
+		if err != nil {
+			return fmt.Errorf("%s does not run as User-Mode Linux: %w", image, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, releaseFile), []byte(strings.TrimSpace(release)), 0o644); err != nil {
 			return err
 		}
-		return make(dir)
+		return os.RemoveAll(build.dir)
 	})
 	if err != nil {
 		return kernel{}, err
 	}
 	release, err := os.ReadFile(filepath.Join(dir, releaseFile))
-	return kernel{dir: dir, image: or(prebuilt, filepath.Join(dir, imageFile)), release: string(release)}, err
-}
-
-// describeUML writes the other files of a kernel's folder: its release, and an empty list of modules, since all are
-// built in.
-func describeUML(dir, image string) error {
-	release, err := output("", image, "--version")
-	if err != nil {
-		return fmt.Errorf("%s does not run as User-Mode Linux: %w", image, err)
-	}
-	return os.WriteFile(filepath.Join(dir, releaseFile), []byte(strings.TrimSpace(release)), 0o644)
+	return kernel{dir: dir, image: filepath.Join(dir, imageFile), release: string(release)}, err
 }
 
 // umlContent returns all that a kernel depends on besides its source.
@@ -257,53 +234,20 @@ func (b umlBuild) unpack(file string) error {
 	if err := os.Mkdir(b.source(), 0o755); err != nil {
 		return err
 	}
-	outer := command("", "dpkg-deb", "--fsys-tarfile", file)
-	var complaints bytes.Buffer
-	outer.Stderr = &complaints
-	pipe, err := outer.StdoutPipe()
-	if err != nil {
+	whole := filepath.Join(b.dir, "package")
+	if _, err := output("", "dpkg-deb", "--extract", file, whole); err != nil {
 		return err
 	}
-	if err := outer.Start(); err != nil {
-		return toolError("dpkg-deb", err, "")
+	archives, _ := filepath.Glob(filepath.Join(whole, "usr/src/linux-source-*.tar.xz"))
+	if len(archives) == 0 {
+		return errors.New("it has no kernel source")
 	}
-	unpackErr := b.unpackInner(tar.NewReader(pipe))
-	if unpackErr != nil {
-		outer.Process.Kill()
-	} else {
-		_, unpackErr = io.Copy(io.Discard, pipe)
+	args := []string{"--extract", "--file=" + archives[0], "--strip-components=1", "--no-same-owner", "--directory=" + b.source()}
+	for _, folder := range unneededSource {
+		args = append(args, "--exclude=linux-source-*/"+folder+".[chS]", "--exclude=linux-source-*/"+folder+".dts*")
 	}
-	if err := outer.Wait(); unpackErr == nil && err != nil {
-		unpackErr = toolError("dpkg-deb", err, complaints.String())
-	}
-	return unpackErr
-}
-
-func (b umlBuild) unpackInner(files *tar.Reader) error {
-	for {
-		header, err := files.Next()
-		if err == io.EOF {
-			return errors.New("it has no kernel source")
-		}
-		if err != nil {
-			return err
-		}
-		name := path.Clean("/" + header.Name)
-		if found, _ := path.Match("/usr/src/linux-source-*.tar.xz", name); !found || header.Typeflag != tar.TypeReg {
-			continue
-		}
-		args := []string{"--extract", "--xz", "--strip-components=1", "--no-same-owner", "--directory=" + b.source()}
-		for _, folder := range unneededSource {
-			args = append(args, "--exclude=linux-source-*/"+folder+".[chS]", "--exclude=linux-source-*/"+folder+".dts*")
-		}
-		inner := command("", "tar", args...)
-		var complaints bytes.Buffer
-		inner.Stdin, inner.Stderr = files, &complaints
-		if err := inner.Run(); err != nil {
-			return toolError("tar", err, complaints.String())
-		}
-		return nil
-	}
+	_, err := output("", "tar", args...)
+	return err
 }
 
 // patch applies a patch, or leaves the source as it was.

@@ -1,11 +1,6 @@
-//go:build linux && amd64
-
 package main
 
 import (
-	"archive/tar"
-	"bytes"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,42 +78,5 @@ func TestPatchAppliesWholly(t *testing.T) {
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "1\ntwo\n" {
 		t.Errorf("the patched file is %q, %v", text, err)
-	}
-}
-
-func TestUnpackNeedsSource(t *testing.T) {
-	b := umlBuild{dir: t.TempDir()}
-	if err := os.Mkdir(b.source(), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	if err := w.WriteHeader(&tar.Header{Name: "./usr/src/linux-config.tar.xz", Typeflag: tar.TypeReg}); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.unpackInner(tar.NewReader(&archive)); err == nil || !strings.Contains(err.Error(), "no kernel source") {
-		t.Errorf("a package without source: %v", err)
-	}
-}
-
-// TestPrebuiltKernel checks that a prebuilt kernel is used unchanged.
-func TestPrebuiltKernel(t *testing.T) {
-	c, file := newCache(t), filepath.Join(t.TempDir(), "kernel")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\n[ \"$*\" = --version ] && echo 7.3.4\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	k, err := c.umlKernel(file, "", &progress{out: io.Discard})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if k.image != file || k.release != "7.3.4" {
-		t.Errorf("the kernel is %+v", k)
-	}
-	if _, err := newCache(t).umlKernel("/bin/false", "", &progress{out: io.Discard}); err == nil ||
-		!strings.Contains(err.Error(), "/bin/false does not run as User-Mode Linux") {
-		t.Errorf("a program that is no kernel: %v", err)
 	}
 }

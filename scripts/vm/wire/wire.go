@@ -24,6 +24,9 @@ const (
 	ControlTerminal  = 1
 )
 
+// ToolPath has the commands with which the guest sets up the network and the device: those of the package iproute2.
+const ToolPath = "/usr/sbin:/usr/bin:/sbin:/bin"
+
 // Kind says what a frame carries.
 type Kind byte
 
@@ -75,6 +78,10 @@ type Job struct {
 	Device   control.DeviceKind // to attach; NoDevice: none
 	Terminal *Size              // run the program on a terminal of this size
 }
+
+// HardwareAddress returns the address of a machine's interface. It is fixed, so that the switch knows where each machine is,
+// and the GIDs derived from it are the same in every run.
+func HardwareAddress(rank int) [6]byte { return [6]byte{0x02, 0x00, 10, 77, 0, byte(rank + 1)} }
 
 // SystemTag is the 9p device with the files of another architecture.
 const SystemTag = "system"
