@@ -8,7 +8,7 @@ import (
 	"net/netip"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
-	"github.com/goudat/goudat/examples/interop/internal/pause"
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -60,7 +60,7 @@ func request(ctx context.Context, c command) (err error) {
 	case testQuit:
 		fmt.Printf("Quit_Cmd.server_name: %s\nQuit_Cmd.device_name: %s\n", c.host, n.ia.Name())
 		// The C server fails if its answer is not confirmed.
-		err = pause.UntilPeerHears(ctx)
+		err = testprogram.UntilPeerHears(ctx)
 	}
 	fmt.Println("DT_cs_Client: ========== End of Work -- Client Exiting")
 	return err

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/goudat/goudat/examples/interop/internal/pause"
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -24,6 +24,13 @@ type link struct {
 
 // lengths are those of a link's event dispatchers.
 type lengths struct{ recv, request, connection int }
+
+// The lengths of event dispatchers are those of the C program.
+const (
+	serverQueue = 32
+	clientQueue = 8
+	testQueue   = 8
+)
 
 func sameLengths(n int) lengths { return lengths{n, n, n} }
 
@@ -90,7 +97,7 @@ func (l *link) connect(ctx context.Context, to service, t trace, post func() err
 			return err
 		}
 		t.say(1, "nobody listens at port %d", to.port)
-		if err := pause.For(ctx, between); err != nil {
+		if err := testprogram.Pause(ctx, between); err != nil {
 			return err
 		}
 		if err := l.reset(); err != nil {

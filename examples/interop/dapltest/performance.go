@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/goudat/goudat/examples/interop/internal/getopt"
-	"github.com/goudat/goudat/examples/interop/internal/pause"
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -17,27 +16,6 @@ type performance struct {
 	pipeline   int // most outstanding operations
 	poll       bool
 	operation  operation
-}
-
-var defaultPerformance = performance{iterations: 1000, pipeline: maxCount, operation: defaultOperation}
-
-func (p *performance) set(letter byte, value string) (err error) {
-	switch letter {
-	case 'i':
-		p.iterations, err = getopt.Number(letter, value, 1, maxCount)
-	case 'p':
-		p.pipeline, err = getopt.Number(letter, value, 1, maxCount)
-	case 'm':
-		switch value {
-		case "b":
-			p.poll = false
-		case "p":
-			p.poll = true
-		default:
-			err = fmt.Errorf("-m: %q is neither b, to wait, nor p, to poll", value)
-		}
-	}
-	return err
 }
 
 func (p *performance) finish(operands []string) (err error) {
@@ -185,7 +163,7 @@ func (t *performanceTest) offer(ctx context.Context) error {
 		return err
 	}
 	// The C client fails if its note is not confirmed.
-	return pause.UntilPeerHears(ctx)
+	return testprogram.UntilPeerHears(ctx)
 }
 
 // noteOrder returns big-endian if one of the hosts is big-endian.

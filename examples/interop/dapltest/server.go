@@ -9,7 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/goudat/goudat/examples/interop/internal/pause"
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -59,7 +59,7 @@ func serve(ctx context.Context, c command) (err error) {
 		}
 		s.report("client", err)
 		// Let the client see that its command has arrived before the connection ends.
-		if err := pause.UntilPeerHears(ctx); err != nil {
+		if err := testprogram.UntilPeerHears(ctx); err != nil {
 			return err
 		}
 		if quit {
