@@ -98,7 +98,7 @@ func runLimits(ctx context.Context, c command) error {
 		}
 		fmt.Printf("%s\nLimitation Test                      %s\nDescription:  Test max num of %s\n", line, kind.name, kind.about)
 		t := &limitTest{ctx: ctx, command: c}
-		err := testprogram.Attempt(func() error { return t.exhaust(kind) })
+		err := testprogram.Attempt(func() { t.exhaust(kind) })
 		if err = errors.Join(err, t.free()); err != nil {
 			return fmt.Errorf("%s: %w", kind.name, err)
 		}
@@ -169,7 +169,7 @@ type closer struct{ *udat.IA }
 func (c closer) Free() error { return c.Close(udat.CloseGraceful) }
 
 // exhaust makes objects until that fails or there are enough.
-func (t *limitTest) exhaust(kind limitedKind) error {
+func (t *limitTest) exhaust(kind limitedKind) {
 	most, perSet := t.limit.most, 1
 	for range t.limit.width {
 		t.makeSet()
@@ -181,9 +181,7 @@ func (t *limitTest) exhaust(kind limitedKind) error {
 	count := 0
 	for ; count < most; count++ {
 		o, err := kind.make(t, t.sets[count%len(t.sets)], count)
-		if t.ctx.Err() != nil {
-			return t.ctx.Err()
-		}
+		check(t.ctx.Err())
 		if err != nil {
 			fmt.Printf("LimitTest: %s #%d fails: %v\n", kind.call, count+1, err)
 			break
@@ -191,5 +189,4 @@ func (t *limitTest) exhaust(kind limitedKind) error {
 		t.made = append(t.made, o)
 	}
 	fmt.Printf("LimitTest: %s: %d\n", kind.made, count/perSet)
-	return nil
 }

@@ -13,16 +13,17 @@ func main() {
 	var c command
 	testprogram.Program{
 		Name: "dapltest", Help: "-h", Usage: usage, Parse: c.parse,
-		Run: func(ctx context.Context) error {
+		Run: func(ctx context.Context) {
 			switch c.test {
 			case testServer:
-				return serve(ctx, c)
+				serve(ctx, c)
 			case testLimit:
-				return runLimits(ctx, c)
+				check(runLimits(ctx, c))
 			case testFFT:
-				return runFeature(ctx, c)
+				check(runFeature(ctx, c))
+			default:
+				request(ctx, c)
 			}
-			return request(ctx, c)
 		},
 		LastLine: func(string) string { return "" },
 	}.Main()
@@ -37,7 +38,8 @@ func (t trace) say(level trace, format string, args ...any) {
 	}
 }
 
-// check and must end a case of a feature or a limit test, as C's macros do.
+// check and must end what testprogram.Attempt runs if a call has failed: the program, a thread, or the part of a server for one
+// client.
 func check(err error) { testprogram.Check(err) }
 
 func must[T any](value T, err error) T {

@@ -109,7 +109,7 @@ func main() {
 	var o options
 	testprogram.Program{
 		Name: "dtest", Help: "-U", Usage: usage, Parse: o.parse,
-		Run: func(ctx context.Context) error {
+		Run: func(ctx context.Context) {
 			var n *node
 			if o.server() {
 				n = serve(ctx, o)
@@ -118,7 +118,6 @@ func main() {
 			}
 			n.free()
 			n.times.print(o)
-			return nil
 		},
 		LastLine: func(verdict string) string {
 			return fmt.Sprintf("\n%d: DAPL Test Complete. %s\n\n", os.Getpid(), verdict)

@@ -70,7 +70,7 @@ func main() {
 	var o options
 	testprogram.Program{
 		Name: "dtestsrq", Help: "-?", Usage: usage, Parse: o.parse,
-		Run: func(ctx context.Context) error {
+		Run: func(ctx context.Context) {
 			n := newNode(o)
 			defer n.close()
 			if o.server() {
@@ -78,7 +78,6 @@ func main() {
 			} else {
 				n.dial(ctx)
 			}
-			return nil
 		},
 		LastLine: func(verdict string) string {
 			queue := "SRQ"

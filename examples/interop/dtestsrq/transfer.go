@@ -59,7 +59,7 @@ func (n *node) transfer(ctx context.Context) {
 			cancel()
 		}
 	}()
-	err := testprogram.Attempt(func() error { n.exchangeBursts(ctx); return nil })
+	err := testprogram.Attempt(func() { n.exchangeBursts(ctx) })
 	if status := udat.DTOSuccess; errors.As(err, &status) || errors.Is(err, udat.ErrInvalidState) {
 		// The connection has ended. Report how.
 		select {
@@ -85,7 +85,7 @@ func (n *node) transfer(ctx context.Context) {
 func (n *node) exchangeBursts(ctx context.Context) {
 	said := time.Now()
 	for burst := range n.bursts {
-		if err := testprogram.Attempt(func() error { n.exchangeBurst(ctx, burst); return nil }); err != nil {
+		if err := testprogram.Attempt(func() { n.exchangeBurst(ctx, burst) }); err != nil {
 			check(fmt.Errorf("burst %d: %w", burst+1, err))
 		}
 		if time.Since(said) > silence {

@@ -75,7 +75,7 @@ func main() {
 	var o options
 	testprogram.Program{
 		Name: "dtestx", Help: "-?", Usage: usage, Parse: o.parse,
-		Run: func(ctx context.Context) error {
+		Run: func(ctx context.Context) {
 			switch {
 			case o.queryOnly:
 				query(o.provider)
@@ -84,7 +84,6 @@ func main() {
 			default:
 				dial(ctx, o)
 			}
-			return nil
 		},
 		LastLine: func(verdict string) string {
 			if o.queryOnly {
