@@ -22,10 +22,11 @@ const (
 	// pings is how many messages go back and forth.
 	pings = 100
 
-	// qualifier is the connection qualifier that the server listens on.
-	qualifier udat.ConnQual = 45248
-	pdataSize               = 48
+	pdataSize = 48
 )
+
+// qualifier is the connection qualifier that the server listens on.
+const qualifier udat.ConnQual = 45248
 
 // node is one side: an adapter, an endpoint on it, and memory.
 type node struct {
