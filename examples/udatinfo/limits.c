@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "limits.h"
-
 struct words {
 	char *text;
 	size_t size, used;

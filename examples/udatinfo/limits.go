@@ -6,7 +6,9 @@ package main
 #cgo !goudat_static pkg-config: goudat
 #cgo goudat_static pkg-config: goudat-static
 #include <stdlib.h>
-#include "limits.h"
+
+// Returns words about a device, in lines, for the caller to free; NULL or none if it cannot be opened.
+char *device_limits(const char *name);
 */
 import "C"
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/goudat/goudat/examples/interop/internal/pairing"
-	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
@@ -34,7 +33,7 @@ func TestLimits(t *testing.T) {
 	}
 	const flags = "-T L -m 6 -w 2 limit_ia limit_pz limit_cno limit_evd limit_ep limit_rsp limit_psp limit_lmr limit_rpost"
 	for _, provider := range udattest.Names(t) {
-		text, err := runAlone(t, ownProgram(t), provider, flags)
+		text, err := runAlone(t, own(t), provider, flags)
 		if err != nil {
 			t.Errorf("%s: it ended with %v", provider, err)
 		}
@@ -51,7 +50,7 @@ func TestLimits(t *testing.T) {
 // Reaching a limit ends the test, and does not fail it.
 func TestLimitReached(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
-		text, err := runAlone(t, ownProgram(t), provider, "-T L limit_rpost")
+		text, err := runAlone(t, own(t), provider, "-T L limit_rpost")
 		for _, want := range []string{" fails: ", "recv buffers posted per EP: 16\n"} {
 			if err != nil || !strings.Contains(text, want) {
 				t.Errorf("%s ended with %v, want %q in\n%s", provider, err, want, text)
@@ -83,12 +82,7 @@ var differences = map[string]struct{ own, native string }{
 // hasWindows reports whether the device of an adapter has memory windows, which remote memory regions are.
 func hasWindows(t *testing.T, provider string) bool {
 	t.Helper()
-	ia, err := udat.Open(provider)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ia.Close(udat.CloseGraceful)
-	attr, _, err := ia.Query()
+	attr, _, err := udattest.Open(t, provider).Query()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +90,11 @@ func hasWindows(t *testing.T, provider string) bool {
 }
 
 func TestFeatures(t *testing.T) {
-	self, native := ownProgram(t), nativeProgram(t)
+	native := native(t)
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
 			for name, f := range features {
-				text, err := runAlone(t, self, provider, "-T F -f "+name)
+				text, err := runAlone(t, own(t), provider, "-T F -f "+name)
 				if err != nil {
 					t.Errorf("%s: it ended with %v\n%s", name, err, text)
 				}

@@ -3,7 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
 
 	"github.com/goudat/goudat/examples/interop/internal/getopt"
@@ -37,116 +37,83 @@ type command struct {
 }
 
 const (
-	defaultPort  = 62000
 	maxCount     = 1<<31 - 1
 	maxThreads   = 1000
 	maxEndpoints = 1000
 )
 
-var errHelp = errors.New("print the help")
-
-// tests are the values of -T, with the flags of each. Flags before the space take a value.
-var tests = map[byte]struct {
-	test  test
-	flags string
-}{
-	'S': {testServer, "DRn d"},
-	'T': {testTransaction, "DRnsitw drVP"},
-	'P': {testPerformance, "DRnsimp d"},
-	'Q': {testQuit, "DRns d"},
-	'L': {testLimit, "DRnmw d"},
-	'F': {testFFT, "DRnsitvf "},
-}
-
-// parseCommand parses a command line. Without arguments, it is a server's.
-func parseCommand(args []string) (command, error) {
-	c := command{
-		port:        defaultPort,
-		transaction: defaultTransaction,
-		performance: defaultPerformance,
+// parse parses a command line. Without arguments, it is a server's. -T comes first.
+func (c *command) parse(args []string) error {
+	*c = command{
+		port:        62000,
+		transaction: transaction{iterations: 1000, threads: 1, endpoints: 1},
+		performance: performance{iterations: 1000, pipeline: maxCount, operation: defaultOperation},
 		limit:       limit{most: 1000, width: 1},
 	}
 	if len(args) == 0 {
-		return c, nil
+		return nil
 	}
-	if name, isScript := strings.CutPrefix(args[0], "-f"); isScript {
-		script, err := readScript(name, args[1:])
-		if err != nil {
-			return c, err
-		}
-		args = script
+	if args[0] == "-h" {
+		return getopt.ErrHelp
 	}
-	valued, plain, args, err := c.parseTest(args)
+	if args[0] == "-T" && len(args) > 1 {
+		args = append([]string{args[0] + args[1]}, args[2:]...)
+	}
+	kind, found := strings.CutPrefix(args[0], "-T")
+	if !found || kind == "" {
+		return errors.New("the first flag must be -T, with a test")
+	}
+	i := strings.IndexByte("STPLQF", kind[0])
+	if i < 0 {
+		return fmt.Errorf("-T: there is no test %q", kind)
+	}
+	c.test = test(i)
+	operands, err := getopt.Parse(args[1:], c.flags())
 	if err != nil {
-		return c, err
+		return err
 	}
-	operands, err := getopt.ParseFlags(args, valued, func(letter byte, value string) error {
-		if strings.IndexByte(valued+plain, letter) < 0 {
-			return fmt.Errorf("there is no flag -%c for this test", letter)
-		}
-		return c.set(letter, value)
-	})
-	if err != nil {
-		return c, err
-	}
-	return c, c.finish(operands)
+	return c.finish(operands)
 }
 
-// parseTest parses -T, which comes first.
-func (c *command) parseTest(args []string) (valued, plain string, rest []string, err error) {
-	if len(args) == 0 || !strings.HasPrefix(args[0], "-T") {
-		if len(args) > 0 && args[0] == "-h" {
-			return "", "", nil, errHelp
-		}
-		return "", "", nil, errors.New("the first flag must be -T")
+// flags are those of the test.
+func (c *command) flags() map[byte]getopt.Flag {
+	flags := map[byte]getopt.Flag{
+		'D': getopt.Text(&c.adapter), 'd': getopt.Do(func() { c.trace++ }), 'n': getopt.Number(&c.port, 1, 65535),
+		'R': getopt.Value(func(value string) error {
+			if value != "BE" {
+				return fmt.Errorf("no provider has the quality of service %q, only BE, best effort", value)
+			}
+			return nil
+		}),
 	}
-	value, rest := args[0][len("-T"):], args[1:]
-	if value == "" && len(rest) > 0 {
-		value, rest = rest[0], rest[1:]
+	if c.needsServer() {
+		flags['s'] = getopt.Text(&c.host)
 	}
-	if value == "" {
-		return "", "", nil, errors.New("-T needs a value")
+	switch c.test {
+	case testTransaction:
+		t := &c.transaction
+		flags['i'], flags['t'] = getopt.Number(&t.iterations, 1, maxCount), getopt.Number(&t.threads, 1, maxThreads)
+		flags['w'], flags['r'] = getopt.Number(&t.endpoints, 1, maxEndpoints), getopt.On(&t.reserved)
+		flags['V'], flags['P'] = getopt.On(&t.validate), getopt.On(&t.poll)
+	case testPerformance:
+		p := &c.performance
+		flags['i'], flags['p'] = getopt.Number(&p.iterations, 1, maxCount), getopt.Number(&p.pipeline, 1, maxCount)
+		flags['m'] = getopt.Value(func(value string) error {
+			if p.poll = value == "p"; !p.poll && value != "b" {
+				return fmt.Errorf("%q is neither b, to wait, nor p, to poll", value)
+			}
+			return nil
+		})
+	case testLimit:
+		flags['m'], flags['w'] = getopt.Number(&c.limit.most, 1, maxCount), getopt.Number(&c.limit.width, 1, maxCount)
+	case testFFT:
+		flags['f'] = getopt.Text(&c.fft.feature)
 	}
-	t, ok := tests[value[0]]
-	if !ok {
-		return "", "", nil, fmt.Errorf("-T: there is no test %q", value)
-	}
-	c.test = t.test
-	valued, plain, _ = strings.Cut(t.flags, " ")
-	return valued, plain, rest, nil
+	return flags
 }
 
-func (c *command) set(letter byte, value string) (err error) {
-	switch letter {
-	case 'D':
-		c.adapter = value
-	case 'd':
-		c.trace++
-	case 's':
-		if c.host = value; value == "" || value[0] == '-' {
-			err = errors.New("-s needs the name of a host")
-		}
-	case 'n':
-		var port int
-		port, err = getopt.Number(letter, value, 1, 65535)
-		c.port = udat.ConnQual(port)
-	case 'R':
-		if value != "BE" {
-			err = fmt.Errorf("-R: no provider has the quality of service %q, only BE, best effort", value)
-		}
-	default:
-		switch c.test {
-		case testTransaction:
-			err = c.transaction.set(letter, value)
-		case testPerformance:
-			err = c.performance.set(letter, value)
-		case testLimit:
-			err = c.limit.set(letter, value)
-		case testFFT:
-			err = c.fft.set(letter, value)
-		}
-	}
-	return err
+func (c *command) needsServer() bool {
+	return slices.Contains([]test{testTransaction, testPerformance, testQuit}, c.test)
 }
 
 // finish parses the arguments after the flags.
@@ -165,33 +132,52 @@ func (c *command) finish(operands []string) (err error) {
 			err = fmt.Errorf("unexpected argument %q", operands[0])
 		}
 	}
-	needsServer := c.test == testTransaction || c.test == testPerformance || c.test == testQuit
-	if err == nil && needsServer && c.host == "" {
+	if err == nil && c.needsServer() && c.host == "" {
 		err = errors.New("-s is missing: the host of the server")
 	}
 	return err
 }
 
-// readScript reads the arguments from a file. # begins a comment.
-func readScript(name string, rest []string) ([]string, error) {
-	if name == "" && len(rest) > 0 {
-		name, rest = rest[0], rest[1:]
-	}
-	if name == "" || len(rest) > 0 {
-		return nil, errors.New("-f takes the name of a file, and no other argument")
-	}
-	script, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("-f: %w", err)
-	}
-	var args []string
-	for line := range strings.Lines(string(script)) {
-		for field := range strings.FieldsSeq(line) {
-			if field[0] == '#' {
-				break
-			}
-			args = append(args, field)
-		}
-	}
-	return args, nil
-}
+const usage = `Usage: dapltest                          a server, with all defaults
+       dapltest -T S [FLAG...]           a server
+       dapltest -T T -s HOST [FLAG...] OPERATION...   transactions with a server
+       dapltest -T P -s HOST [FLAG...] KIND [SIZE [SEGMENTS]]   a measurement
+       dapltest -T Q -s HOST [FLAG...]   have a server quit when its tests are over
+       dapltest -T L [FLAG...] [LIMIT...]   limits of an adapter
+       dapltest -T F -f FEATURE [FLAG...] [caseN...]   single functions
+
+-T comes first. Flags can be joined, and so can a flag and its value (-i100).
+
+For all tests
+  -D NAME      the adapter; without it the first registered one that opens
+  -n PORT      the server's connection qualifier; default 62000
+  -s HOST      the server's host
+  -R BE        best effort, the only quality of service that providers have
+  -d           say what is done; twice or three times, say more
+
+Transactions: each thread goes through the operations again and again, on all of
+its endpoints at a time. An operation is
+    client|server SR|RW|RR [SIZE [SEGMENTS]] [-f]
+that is who begins it, a message, an RDMA write or an RDMA read, and how large; by
+default one segment of 4096 bytes. At least one message of each side is needed.
+-f is for messages, in pairs: the client's is known to be sent when the server's
+has come.
+  -i COUNT     iterations; default 1000
+  -t COUNT     threads; default 1
+  -w COUNT     endpoints of a thread; default 1
+  -r           the server listens on reserved service points
+  -V           check all data; this adds three messages to each iteration
+  -P           poll for completions instead of waiting
+
+Measurement: KIND is RW or RR.
+  -i COUNT     operations; default 1000
+  -p COUNT     of which so many are outstanding at a time; default: as many as can be
+  -m b|p       wait for completions, the default, or poll
+
+Limits: limit_ia, limit_pz, limit_cno, limit_evd, limit_ep, limit_rsp, limit_psp,
+limit_lmr, limit_rpost; all of them by default.
+  -m COUNT     make no more objects of a kind; default 1000
+  -w COUNT     sets of what they need; default 1
+
+Features: hwconn, endpoint, pz, mem, connmgt, queryinfo; all cases by default.
+`

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/goudat/goudat/examples/interop/internal/getopt"
+	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -15,16 +16,6 @@ type limit struct {
 	most  int // objects of a kind
 	width int // sets of the objects that are needed; they are used in turn
 	names []string
-}
-
-func (l *limit) set(letter byte, value string) (err error) {
-	switch letter {
-	case 'm':
-		l.most, err = getopt.Number(letter, value, 1, maxCount)
-	case 'w':
-		l.width, err = getopt.Number(letter, value, 1, maxCount)
-	}
-	return err
 }
 
 func (l *limit) finish(operands []string) error {
@@ -41,22 +32,62 @@ func (l *limit) finish(operands []string) error {
 type limitedKind struct {
 	name  string
 	about string
-	needs depth
-	test  func(*limitTest) error
+	call  string
+	made  string // what the result counts
+	make  func(t *limitTest, s *objectSet, i int) (object, error)
 }
 
 var limits = []limitedKind{
-	{"limit_ia", "opens for the same physical IA", 0, (*limitTest).adapters},
-	{"limit_pz", "PZs that are supported by an IA", depthIA, (*limitTest).zones},
-	{"limit_cno", "CNOs that are supported by an IA", depthPZ, (*limitTest).notifications},
-	{"limit_evd", "EVDs that are supported by an IA", depthCNO, (*limitTest).dispatchers},
-	{"limit_ep", "EPs that are supported by an IA", depthEVD, (*limitTest).endpoints},
-	{"limit_rsp", "RSPs that are supported by an IA", depthEP, (*limitTest).reserved},
-	{"limit_psp", "PSPs that are supported by an IA", depthEP, (*limitTest).public},
-	{"limit_lmr", "LMRs that are supported by an IA", depthEP, (*limitTest).regions},
-	{"limit_rpost", "receive buffers posted to an EP", depthLMR, (*limitTest).receives},
-	{"limit_size_lmr", "bytes of an LMR", depthEP, (*limitTest).regionSize},
+	{"limit_ia", "opens for the same physical IA", "dat_ia_open", "IAs opened", func(t *limitTest, _ *objectSet, _ int) (object, error) {
+		ia, err := adapter.Open(t.adapter)
+		return closer{ia}, err
+	}},
+	{"limit_pz", "PZs that are supported by an IA", "dat_pz_create", "PZs created", func(_ *limitTest, s *objectSet, _ int) (object, error) {
+		return udat.CreatePZ(s.ia)
+	}},
+	{"limit_cno", "CNOs that are supported by an IA", "dat_cno_create", "CNOs created", func(_ *limitTest, s *objectSet, _ int) (object, error) {
+		return udat.CreateCNO(s.ia, nil)
+	}},
+	{"limit_evd", "EVDs that are supported by an IA", "dat_evd_create", "EVDs created", func(_ *limitTest, s *objectSet, _ int) (object, error) {
+		return udat.CreateEVD(s.ia, limitQueue, nil, limitStreams)
+	}},
+	{"limit_ep", "EPs that are supported by an IA", "dat_ep_create", "EPs created", func(_ *limitTest, s *objectSet, _ int) (object, error) {
+		return s.makeEP()
+	}},
+	{"limit_rsp", "RSPs that are supported by an IA", "dat_rsp_create", "RSPs created", func(_ *limitTest, s *objectSet, i int) (object, error) {
+		ep, err := s.makeEP()
+		if err != nil {
+			return nil, err
+		}
+		rsp, err := udat.CreateRSP(s.ia, firstLimitQual+udat.ConnQual(i), ep, s.evd)
+		if err != nil {
+			return nil, errors.Join(err, ep.Free())
+		}
+		return reservation{rsp, ep}, nil
+	}},
+	{"limit_psp", "PSPs that are supported by an IA", "dat_psp_create", "PSPs created", func(_ *limitTest, s *objectSet, i int) (object, error) {
+		return udat.CreatePSP(s.ia, firstLimitQual+udat.ConnQual(i), s.evd)
+	}},
+	{"limit_lmr", "LMRs that are supported by an IA", "dat_lmr_create", "LMRs created", func(_ *limitTest, s *objectSet, _ int) (object, error) {
+		return udat.AllocMemory(s.pz, limitSize, udat.MemPrivAll)
+	}},
+	// The same memory is posted again and again, to the endpoint of each set.
+	{"limit_rpost", "receive buffers posted to an EP", "dat_ep_post_recv", "recv buffers posted per EP", func(_ *limitTest, s *objectSet, i int) (object, error) {
+		iov, err := s.buffer.segments(1)
+		if err == nil {
+			err = s.ep.PostRecv(iov, uint64(i), udat.CompletionDefault)
+		}
+		return nil, err
+	}},
 }
+
+// reservation is a reserved service point with its endpoint.
+type reservation struct {
+	*udat.RSP
+	ep *udat.EP
+}
+
+func (r reservation) Free() error { return errors.Join(r.RSP.Free(), r.ep.Free()) }
 
 // runLimits runs the tests that the command line names, or all.
 func runLimits(ctx context.Context, c command) error {
@@ -66,7 +97,9 @@ func runLimits(ctx context.Context, c command) error {
 			continue
 		}
 		fmt.Printf("%s\nLimitation Test                      %s\nDescription:  Test max num of %s\n", line, kind.name, kind.about)
-		if err := runLimit(ctx, c, kind); err != nil {
+		t := &limitTest{ctx: ctx, command: c}
+		err := testprogram.Attempt(func() { t.exhaust(kind) })
+		if err = errors.Join(err, t.free()); err != nil {
 			return fmt.Errorf("%s: %w", kind.name, err)
 		}
 		fmt.Println(line)
@@ -74,20 +107,12 @@ func runLimits(ctx context.Context, c command) error {
 	return nil
 }
 
-func runLimit(ctx context.Context, c command, kind limitedKind) error {
-	t := &limitTest{ctx: ctx, command: c}
-	err := t.makeSets(kind.needs)
-	if err == nil {
-		err = kind.test(t)
-	}
-	return errors.Join(err, t.freeSets())
-}
-
-// limitTest is a test with the objects that it needs.
+// limitTest is a test with the objects that it needs, and those that it makes.
 type limitTest struct {
 	command
 	ctx  context.Context
 	sets []*objectSet
+	made []object
 }
 
 // The C program's lengths and sizes.
@@ -103,18 +128,6 @@ const limitStreams = udat.EVDDTO | udat.EVDRMRBind | udat.EVDCR
 // firstLimitQual is the first qualifier of the service points.
 const firstLimitQual udat.ConnQual = 0xaffab1e
 
-// depth says which objects of a set are made. Each object needs those before it.
-type depth int
-
-const (
-	depthIA depth = iota + 1
-	depthPZ
-	depthCNO
-	depthEVD
-	depthEP
-	depthLMR
-)
-
 // objectSet is one object of each kind.
 type objectSet struct {
 	ia               *udat.IA
@@ -125,67 +138,29 @@ type objectSet struct {
 	buffer           *buffers
 }
 
-func (t *limitTest) makeSets(needs depth) error {
-	if needs == 0 {
-		return nil
-	}
-	for range t.limit.width {
-		s := &objectSet{}
-		t.sets = append(t.sets, s)
-		if err := s.make(t.adapter, needs); err != nil {
-			return fmt.Errorf("set %d of what the test needs: %w", len(t.sets), err)
-		}
-	}
-	return nil
-}
-
-// set returns the next set in turn.
-func (t *limitTest) set(i int) *objectSet { return t.sets[i%len(t.sets)] }
-
-func (s *objectSet) make(name string, needs depth) (err error) {
-	steps := []func() error{
-		func() error { s.ia, err = openAdapter(name); return err },
-		func() error { s.pz, err = udat.CreatePZ(s.ia); return err },
-		func() error { s.cno, err = udat.CreateCNO(s.ia, nil); return err },
-		s.makeEVDs,
-		func() error { s.ep, err = s.makeEP(); return err },
-		func() error { s.buffer, err = newBuffers(s.pz, limitSize, 1); return err },
-	}
-	for _, step := range steps[:needs] {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *objectSet) makeEVDs() (err error) {
-	for _, evd := range []struct {
-		evd    **udat.EVD
-		length int
-		flags  udat.EVDFlags
-	}{
-		{&s.connections, limitQueue, udat.EVDConnection},
-		{&s.evd, limitCompletions, limitStreams},
-	} {
-		if *evd.evd, err = udat.CreateEVD(s.ia, evd.length, nil, evd.flags); err != nil {
-			return err
-		}
-	}
-	return s.evd.ModifyCNO(s.cno)
+func (t *limitTest) makeSet() {
+	s := &objectSet{ia: must(adapter.Open(t.adapter))}
+	t.sets = append(t.sets, s)
+	s.pz = must(udat.CreatePZ(s.ia))
+	s.cno = must(udat.CreateCNO(s.ia, nil))
+	s.connections = must(udat.CreateEVD(s.ia, limitQueue, nil, udat.EVDConnection))
+	s.evd = must(udat.CreateEVD(s.ia, limitCompletions, nil, limitStreams))
+	check(s.evd.ModifyCNO(s.cno))
+	s.ep = must(s.makeEP())
+	s.buffer = must(newBuffers(s.pz, limitSize, 1))
 }
 
 func (s *objectSet) makeEP() (*udat.EP, error) {
 	return udat.CreateEP(s.ia, s.pz, s.evd, s.evd, s.connections, nil)
 }
 
-// freeSets frees the sets in the reverse order of the tests' kinds.
-func (t *limitTest) freeSets() error {
-	var errs []error
+// free frees everything, users first.
+func (t *limitTest) free() error {
+	err := free(t.made...)
 	for _, s := range t.sets {
-		errs = append(errs, free(s.ep, s.buffer, s.evd, s.connections, s.cno, s.pz, closer{s.ia}))
+		err = errors.Join(err, free(s.ep, s.buffer, s.evd, s.connections, s.cno, s.pz, closer{s.ia}))
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // closer has a Free that closes an adapter.
@@ -193,21 +168,25 @@ type closer struct{ *udat.IA }
 
 func (c closer) Free() error { return c.Close(udat.CloseGraceful) }
 
-// exhaust makes objects until that fails or there are enough, and frees them.
-func (t *limitTest) exhaust(call, objects, made string, create func(i int) (object, error)) (err error) {
-	var all []object
-	defer func() { err = errors.Join(err, free(all...)) }()
-	for i := range t.limit.most {
-		o, err := create(i)
-		if t.ctx.Err() != nil {
-			return t.ctx.Err()
-		}
+// exhaust makes objects until that fails or there are enough.
+func (t *limitTest) exhaust(kind limitedKind) {
+	most, perSet := t.limit.most, 1
+	for range t.limit.width {
+		t.makeSet()
+	}
+	if kind.name == "limit_rpost" {
+		perSet = len(t.sets)
+		most *= perSet
+	}
+	count := 0
+	for ; count < most; count++ {
+		o, err := kind.make(t, t.sets[count%len(t.sets)], count)
+		check(t.ctx.Err())
 		if err != nil {
-			fmt.Printf("LimitTest: %s #%d fails: %v\n", call, i+1, err)
+			fmt.Printf("LimitTest: %s #%d fails: %v\n", kind.call, count+1, err)
 			break
 		}
-		all = append(all, o)
+		t.made = append(t.made, o)
 	}
-	fmt.Printf("LimitTest: %s %s: %d\n", objects, made, len(all))
-	return nil
+	fmt.Printf("LimitTest: %s: %d\n", kind.made, count/perSet)
 }

@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/goudat/goudat/examples/interop/internal/pause"
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -24,6 +24,13 @@ type link struct {
 
 // lengths are those of a link's event dispatchers.
 type lengths struct{ recv, request, connection int }
+
+// The lengths of event dispatchers are those of the C program.
+const (
+	serverQueue = 32
+	clientQueue = 8
+	testQueue   = 8
+)
 
 func sameLengths(n int) lengths { return lengths{n, n, n} }
 
@@ -74,28 +81,21 @@ type service struct {
 
 // connect connects to a server, which may not listen yet. post posts the receives; a failed attempt loses them. When
 // the connection ends, it calls end with the reason.
-func (l *link) connect(ctx context.Context, to service, t trace, post func() error, end func(error)) error {
+func (l *link) connect(ctx context.Context, to service, t trace, post func(), end func(error)) {
 	t.say(1, "connecting to %v, port %d", to.address, to.port)
 	deadline := time.Now().Add(persistence)
 	for {
-		if err := post(); err != nil {
-			return err
-		}
-		if err := l.ep.Connect(to.address, to.port, patience, to.privateData); err != nil {
-			return err
-		}
+		post()
+		check(l.ep.Connect(to.address, to.port, patience, to.privateData))
 		err := l.establish(ctx, end)
 		rejected := errors.Is(err, udat.EventConnectionPeerRejected) || errors.Is(err, udat.EventConnectionNonPeerRejected)
 		if !rejected || time.Now().After(deadline) {
-			return err
+			check(err)
+			return
 		}
 		t.say(1, "nobody listens at port %d", to.port)
-		if err := pause.For(ctx, between); err != nil {
-			return err
-		}
-		if err := l.reset(); err != nil {
-			return err
-		}
+		check(testprogram.Pause(ctx, between))
+		l.reset()
 	}
 }
 
@@ -109,25 +109,19 @@ func (l *link) listen(ia *udat.IA, port udat.ConnQual, reserved bool) (object, e
 }
 
 // nextRequest waits for a request.
-func (l *link) nextRequest(ctx context.Context) (*udat.CR, udat.CRParam, error) {
-	event, err := take(ctx, l.requests)
-	if err != nil {
-		return nil, udat.CRParam{}, err
-	}
-	param, err := event.CR().Query()
-	return event.CR(), param, err
+func (l *link) nextRequest(ctx context.Context) (*udat.CR, udat.CRParam) {
+	cr := must(take(ctx, l.requests)).CR()
+	return cr, must(cr.Query())
 }
 
 // accept accepts a request, which may come from a reserved service point. For end, see connect.
-func (l *link) accept(ctx context.Context, cr *udat.CR, reserved bool, end func(error)) error {
+func (l *link) accept(ctx context.Context, cr *udat.CR, reserved bool, end func(error)) {
 	ep := l.ep
 	if reserved {
 		ep = nil
 	}
-	if err := cr.Accept(ep, nil); err != nil {
-		return err
-	}
-	return l.establish(ctx, end)
+	check(cr.Accept(ep, nil))
+	check(l.establish(ctx, end))
 }
 
 // establish waits until the connection is established, and then watches it.
@@ -170,25 +164,16 @@ func (l *link) disconnect(how udat.CloseFlags) error {
 }
 
 // reset makes the endpoint ready for another connection, without receives.
-func (l *link) reset() error {
-	if err := l.ep.Reset(); err != nil {
-		return err
-	}
-	for _, evd := range []*udat.EVD{l.recv, l.request} {
-		if err := drain(evd); err != nil {
-			return err
-		}
-	}
-	return nil
+func (l *link) reset() {
+	check(l.ep.Reset())
+	drain(l.recv)
+	drain(l.request)
 }
 
 // drain drops the waiting events.
-func drain(evd *udat.EVD) error {
+func drain(evd *udat.EVD) {
 	var events [16]udat.Event
-	for {
-		if n, err := evd.Poll(events[:]); n == 0 || err != nil {
-			return err
-		}
+	for must(evd.Poll(events[:])) > 0 {
 	}
 }
 
@@ -202,21 +187,13 @@ func (l *link) Free() error {
 }
 
 // sendNote sends the beginning of a buffer.
-func (l *link) sendNote(b *buffers, i, length int) error {
-	segment, err := b.lmr.Segment(i*b.size, length)
-	if err != nil {
-		return err
-	}
-	return l.ep.PostSend([]udat.Segment{segment}, noteCookie(i), udat.CompletionDefault)
+func (l *link) sendNote(b *buffers, i, length int) {
+	check(l.ep.PostSend([]udat.Segment{must(b.lmr.Segment(i*b.size, length))}, noteCookie(i), udat.CompletionDefault))
 }
 
 // postNote posts a receive for a note into the beginning of a buffer.
-func (l *link) postNote(b *buffers, i, length int) error {
-	segment, err := b.lmr.Segment(i*b.size, length)
-	if err != nil {
-		return err
-	}
-	return l.ep.PostRecv([]udat.Segment{segment}, noteCookie(i), udat.CompletionDefault)
+func (l *link) postNote(b *buffers, i, length int) {
+	check(l.ep.PostRecv([]udat.Segment{must(b.lmr.Segment(i*b.size, length))}, noteCookie(i), udat.CompletionDefault))
 }
 
 // noteCookie is the cookie of a note. The cookies of operations are their numbers.
@@ -229,37 +206,35 @@ type completion struct {
 	length int
 }
 
-func (c completion) check(event udat.Event) error {
+func (c completion) check(event udat.Event) {
 	switch {
 	case event.EP() != c.ep:
-		return errors.New("the completion is of another endpoint")
+		check(errors.New("the completion is of another endpoint"))
 	case event.Cookie != c.cookie:
-		return fmt.Errorf("the completion has the cookie %#x, want %#x", event.Cookie, c.cookie)
+		check(fmt.Errorf("the completion has the cookie %#x, want %#x", event.Cookie, c.cookie))
 	case int(event.Length) != c.length:
-		return fmt.Errorf("%d bytes were transferred, want %d", event.Length, c.length)
+		check(fmt.Errorf("%d bytes were transferred, want %d", event.Length, c.length))
 	}
-	return nil
 }
 
 // takeNote waits until a note was sent or received.
-func (l *link) takeNote(ctx context.Context, evd *udat.EVD, i, length int) error {
+func (l *link) takeNote(ctx context.Context, evd *udat.EVD, i, length int) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	event, err := take(ctx, evd)
-	if err != nil {
-		return err
-	}
-	return completion{l.ep, noteCookie(i), length}.check(event)
+	completion{l.ep, noteCookie(i), length}.check(must(take(ctx, evd)))
 }
 
-// lastNote filters the error of sending the last note on a connection. The note's completion does not matter: the peer
-// may leave as soon as it has the note, before this side knows.
-func lastNote(err error) error {
-	if status := udat.DTOSuccess; errors.As(err, &status) {
-		return nil
+// lastNote sends the last note on a connection. The note's completion does not matter: the peer may leave as soon as it has
+// the note, before this side knows.
+func lastNote(send func()) {
+	err := testprogram.Attempt(send)
+	if status := udat.DTOSuccess; !errors.As(err, &status) {
+		check(err)
 	}
-	return err
 }
+
+// within returns the error of what is done on a link.
+func within(linked context.Context, do func()) error { return explain(linked, testprogram.Attempt(do)) }
 
 // explain adds the reason for the end of a link's context to an error: the error of an operation that fails because of
 // it does not have the reason.

@@ -4,53 +4,29 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-)
 
-const (
-	exitFailure = 1
-	exitUsage   = 2
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
-	stop()
-	os.Exit(code)
-}
-
-func run(ctx context.Context, args []string) int {
-	c, err := parseCommand(args)
-	switch {
-	case errors.Is(err, errHelp):
-		fmt.Print(usage)
-		return 0
-	case err != nil:
-		fmt.Fprintf(os.Stderr, "dapltest: %v (dapltest -h lists the flags)\n", err)
-		return exitUsage
-	}
-	switch c.test {
-	case testServer:
-		err = serve(ctx, c)
-	case testLimit:
-		err = runLimits(ctx, c)
-	case testFFT:
-		err = runFeature(ctx, c)
-	default:
-		err = request(ctx, c)
-	}
-	if err == nil {
-		return 0
-	}
-	if ctx.Err() != nil {
-		err = errors.New("interrupted")
-	}
-	fmt.Fprintln(os.Stderr, "dapltest:", err)
-	return exitFailure
+	var c command
+	testprogram.Program{
+		Name: "dapltest", Help: "-h", Usage: usage, Parse: c.parse,
+		Run: func(ctx context.Context) {
+			switch c.test {
+			case testServer:
+				serve(ctx, c)
+			case testLimit:
+				check(runLimits(ctx, c))
+			case testFFT:
+				check(runFeature(ctx, c))
+			default:
+				request(ctx, c)
+			}
+		},
+		LastLine: func(string) string { return "" },
+	}.Main()
 }
 
 // trace is the verbosity: the number of flags -d.
@@ -60,4 +36,13 @@ func (t trace) say(level trace, format string, args ...any) {
 	if t >= level {
 		fmt.Printf(format+"\n", args...)
 	}
+}
+
+// check and must end what testprogram.Attempt runs if a call has failed: the program, a thread, or the part of a server for one
+// client.
+func check(err error) { testprogram.Check(err) }
+
+func must[T any](value T, err error) T {
+	check(err)
+	return value
 }

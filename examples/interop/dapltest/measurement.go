@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -53,91 +52,60 @@ func (d *durations) mean() float64 {
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-func newMeasurement(t *performanceTest, remote udat.RMRTriplet) (*measurement, error) {
-	iov, err := t.memory.segments(t.operation.segments)
-	return &measurement{t: t, iov: iov, remote: remote, events: make([]udat.Event, 1)}, err
-}
-
-func (m *measurement) post() error {
+func (m *measurement) post() {
 	begin := time.Now()
-	var err error
 	if m.t.operation.kind == rdmaRead {
-		err = m.t.link.ep.PostRDMARead(m.iov, 0, m.remote, udat.CompletionDefault)
+		check(m.t.link.ep.PostRDMARead(m.iov, 0, m.remote, udat.CompletionDefault))
 	} else {
-		err = m.t.link.ep.PostRDMAWrite(m.iov, 0, m.remote, udat.CompletionDefault)
+		check(m.t.link.ep.PostRDMAWrite(m.iov, 0, m.remote, udat.CompletionDefault))
 	}
 	m.posts.add(time.Since(begin))
-	return err
 }
 
 // reap takes one completion.
-func (m *measurement) reap(ctx context.Context, polls bool) error {
+func (m *measurement) reap(ctx context.Context, polls bool) {
 	begin := time.Now()
-	for {
-		var err error
-		n := 1
-		if polls {
-			n, err = m.t.link.request.SpinPoll(m.events, pollBudget)
-		} else {
-			m.events[0], err = m.t.link.request.Wait(ctx)
+	if polls {
+		for must(m.t.link.request.SpinPoll(m.events, pollBudget)) == 0 {
+			if ctx.Err() != nil {
+				check(context.Cause(ctx))
+			}
 		}
-		if err != nil {
-			return err
-		}
-		if n == 1 {
-			break
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
+	} else {
+		m.events[0] = must(m.t.link.request.Wait(ctx))
 	}
 	m.reaps.add(time.Since(begin))
-	event := m.events[0]
-	return errors.Join(event.Err(), completion{m.t.link.ep, 0, m.t.operation.bytes()}.check(event))
+	check(m.events[0].Err())
+	completion{m.t.link.ep, 0, m.t.operation.bytes()}.check(m.events[0])
 }
 
 // throughput keeps the pipeline full of operations.
-func (m *measurement) throughput(ctx context.Context) error {
+func (m *measurement) throughput(ctx context.Context) {
 	before := processorTimes()
 	begin := time.Now()
-	posted := 0
-	for ; posted < m.t.pipeline; posted++ {
-		if err := m.post(); err != nil {
-			return err
-		}
+	for range m.t.pipeline {
+		m.post()
 	}
-	for range m.t.iterations {
-		if err := m.reap(ctx, m.t.poll); err != nil {
-			return err
+	for i := range m.t.iterations {
+		m.reap(ctx, m.t.poll)
+		if i+m.t.pipeline < m.t.iterations {
+			m.post()
 		}
-		if posted == m.t.iterations {
-			continue
-		}
-		if err := m.post(); err != nil {
-			return err
-		}
-		posted++
 	}
 	m.elapsed = time.Since(begin)
 	m.utilization = processorTimes().since(before)
-	return nil
 }
 
 // latencies times single operations, from the post to the completion. It polls.
-func (m *measurement) latencies(ctx context.Context) error {
+func (m *measurement) latencies(ctx context.Context) {
 	posts, reaps := m.posts, m.reaps
 	for range m.t.iterations {
 		begin := time.Now()
-		if err := m.post(); err != nil {
-			return err
-		}
-		if err := m.reap(ctx, true); err != nil {
-			return err
-		}
+		m.post()
+		m.reap(ctx, true)
 		m.latency.add(time.Since(begin))
 	}
 	m.posts, m.reaps = posts, reaps
-	return nil
 }
 
 // times are the processors' busy and total times since the machine started, in ticks.

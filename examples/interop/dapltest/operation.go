@@ -87,7 +87,7 @@ func (o *operation) parseShape(words []string) (rest []string, err error) {
 		if len(words) == 0 || words[0] == "-f" {
 			break
 		}
-		if *value, err = getopt.Number('T', words[0], 1, maxSize); err != nil {
+		if *value, err = getopt.ParseNumber(words[0], 1, maxSize); err != nil {
 			return nil, fmt.Errorf("%q is not a size or a number of segments", words[0])
 		}
 		words = words[1:]

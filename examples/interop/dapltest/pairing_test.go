@@ -30,30 +30,19 @@ var clients = []struct{ name, flags, says string }{
 // complaint matches an error in the C program's output. The program does not always end with an error.
 var complaint = regexp.MustCompile(`(?i)error|warning|fail|mismatch|swallow`)
 
-func TestGoWithGo(t *testing.T) {
-	self := ownProgram(t)
-	serveClients(t, self, self)
-}
+func TestGoWithGo(t *testing.T) { serveClients(t, own(t), own(t)) }
 
-func TestGoClientWithCServer(t *testing.T) {
-	if native := nativeProgram(t); native != nil {
-		serveClients(t, native, ownProgram(t))
-	}
-}
+func TestGoClientWithCServer(t *testing.T) { serveClients(t, native(t), own(t)) }
 
-func TestCClientWithGoServer(t *testing.T) {
-	if native := nativeProgram(t); native != nil {
-		serveClients(t, ownProgram(t), native)
-	}
-}
+func TestCClientWithGoServer(t *testing.T) { serveClients(t, own(t), native(t)) }
 
 const serverReady = "Dapltest: Service Point Ready"
 
-func ownProgram(t *testing.T) *pairing.Program {
+func own(t *testing.T) *pairing.Program {
 	return pairing.Own(t, serverReady, "")
 }
 
-func nativeProgram(t *testing.T) *pairing.Program {
+func native(t *testing.T) *pairing.Program {
 	return pairing.Native(t, "dapltest", serverReady, "")
 }
 
@@ -90,6 +79,9 @@ func overIWARP(t *testing.T, provider string) bool {
 }
 
 func serveClients(t *testing.T, server, client *pairing.Program) {
+	if server == nil || client == nil {
+		return
+	}
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
@@ -122,7 +114,7 @@ func checkEnd(t *testing.T, process *pairing.Process, says string) {
 // The C program leaves gaps between segments whose size is no multiple of 256 bytes, in the middle of what its peer
 // reads. So the data is wrong, and this program reports it.
 func TestWrongDataIsFound(t *testing.T) {
-	native := nativeProgram(t)
+	native := native(t)
 	if native == nil {
 		return
 	}
@@ -130,7 +122,7 @@ func TestWrongDataIsFound(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 	defer cancel()
 	s := startServer(t, ctx, native, provider)
-	c := startClient(t, ctx, ownProgram(t), provider, "-T T -i 3 -V client RR 100 2")
+	c := startClient(t, ctx, own(t), provider, "-T T -i 3 -V client RR 100 2")
 	says := "the data is wrong: client RR 100 2: byte 100 at endpoint 0 is 0x0, want 0x1"
 	if overIWARP(t, provider) {
 		says = "there are 2 segments, an RDMA read of siw0 takes at most 1"
@@ -142,20 +134,19 @@ func TestWrongDataIsFound(t *testing.T) {
 
 // A server whose client dies reports it, serves the next one, and fails at the end.
 func TestClientDies(t *testing.T) {
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 			defer cancel()
-			s := startServer(t, ctx, self, provider)
-			c := startClient(t, ctx, self, provider, "-T T -d -i 1000000000 -t 2 -w 2 client SR server SR")
+			s := startServer(t, ctx, own(t), provider)
+			c := startClient(t, ctx, own(t), provider, "-T T -d -i 1000000000 -t 2 -w 2 client SR server SR")
 			if !c.Await("begin") {
 				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
 			}
 			c.Signal(os.Kill)
 			c.Wait()
-			checkEnd(t, startClient(t, ctx, self, provider, withReads(t, provider, "-T T -i 3 -V client RR 100 2 server RW 50 3")), "Stats")
-			checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+			checkEnd(t, startClient(t, ctx, own(t), provider, withReads(t, provider, "-T T -i 3 -V client RR 100 2 server RW 50 3")), "Stats")
+			checkEnd(t, startClient(t, ctx, own(t), provider, "-T Q"), "Quit_Cmd")
 			s.Fails(t, ctx, "1 tests or clients failed")
 		})
 	}
@@ -163,7 +154,6 @@ func TestClientDies(t *testing.T) {
 
 // A client fails when its server dies, or when it is interrupted.
 func TestServerDies(t *testing.T) {
-	self := ownProgram(t)
 	provider := udattest.Names(t)[0]
 	for what, end := range map[string]func(s, c *pairing.Process){
 		"the connection has ended": func(s, c *pairing.Process) { s.Signal(os.Kill) },
@@ -172,8 +162,8 @@ func TestServerDies(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 			defer cancel()
-			s := startServer(t, ctx, self, provider)
-			c := startClient(t, ctx, self, provider, "-T T -d -i 1000000000 client SR server SR")
+			s := startServer(t, ctx, own(t), provider)
+			c := startClient(t, ctx, own(t), provider, "-T T -d -i 1000000000 client SR server SR")
 			if !c.Await("begin") {
 				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
 			}
@@ -186,38 +176,36 @@ func TestServerDies(t *testing.T) {
 
 // A client that starts before its server finds it. With socket CM it may come at a bad moment: see dtestsrq.
 func TestClientFirst(t *testing.T) {
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
 		if strings.Contains(provider, "scm") {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 		defer cancel()
-		c := startClient(t, ctx, self, provider, "-T T -d -i 1 client SR server SR")
+		c := startClient(t, ctx, own(t), provider, "-T T -d -i 1 client SR server SR")
 		if !c.Await("nobody listens") {
 			t.Fatalf("the client does not try: %v\n%s", c.Wait(), c.Text())
 		}
-		s := startServer(t, ctx, self, provider)
+		s := startServer(t, ctx, own(t), provider)
 		checkEnd(t, c, "Stats")
-		checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+		checkEnd(t, startClient(t, ctx, own(t), provider, "-T Q"), "Quit_Cmd")
 		checkEnd(t, s, "Exiting.")
 	}
 }
 
 // A server takes simultaneous clients one after the other, and runs measurements one after the other.
 func TestClientsAtATime(t *testing.T) {
-	self := ownProgram(t)
 	provider := udattest.Names(t)[0]
 	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 	defer cancel()
-	s := startServer(t, ctx, self, provider)
+	s := startServer(t, ctx, own(t), provider)
 	var running []*pairing.Process
 	for _, flags := range []string{"-T P -i 200 RW", "-T T -i 20 client SR server SR", "-T P -i 200 RR", "-T T -i 20 -w 2 server SR client SR"} {
-		running = append(running, startClient(t, ctx, self, provider, flags))
+		running = append(running, startClient(t, ctx, own(t), provider, flags))
 	}
 	for _, c := range running {
 		checkEnd(t, c, "Client Exiting")
 	}
-	checkEnd(t, startClient(t, ctx, self, provider, "-T Q"), "Quit_Cmd")
+	checkEnd(t, startClient(t, ctx, own(t), provider, "-T Q"), "Quit_Cmd")
 	checkEnd(t, s, "Exiting.")
 }

@@ -6,8 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/goudat/goudat/examples/interop/internal/getopt"
-	"github.com/goudat/goudat/examples/interop/internal/pause"
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -17,27 +16,6 @@ type performance struct {
 	pipeline   int // most outstanding operations
 	poll       bool
 	operation  operation
-}
-
-var defaultPerformance = performance{iterations: 1000, pipeline: maxCount, operation: defaultOperation}
-
-func (p *performance) set(letter byte, value string) (err error) {
-	switch letter {
-	case 'i':
-		p.iterations, err = getopt.Number(letter, value, 1, maxCount)
-	case 'p':
-		p.pipeline, err = getopt.Number(letter, value, 1, maxCount)
-	case 'm':
-		switch value {
-		case "b":
-			p.poll = false
-		case "p":
-			p.poll = true
-		default:
-			err = fmt.Errorf("-m: %q is neither b, to wait, nor p, to poll", value)
-		}
-	}
-	return err
 }
 
 func (p *performance) finish(operands []string) (err error) {
@@ -88,63 +66,42 @@ type performanceTest struct {
 	over   func() // of a server
 }
 
-// newPerformance makes an unconnected endpoint.
-func newPerformance(s side, p performance) (_ *performanceTest, err error) {
+// newPerformance makes an unconnected endpoint, which listens on a server's side. There it calls over when the test is over.
+func newPerformance(s side, p performance, over func()) (*performanceTest, error) {
 	p.pipeline = min(p.iterations, p.pipeline, s.attr.MaxDTOPerEP, s.attr.MaxEVDQLen)
 	if p.operation.kind == rdmaRead {
 		p.pipeline = min(p.pipeline, s.attr.MaxRDMAReadPerEPOut)
 	}
-	t := &performanceTest{side: s, performance: p}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, t.close())
+	t := &performanceTest{side: s, performance: p, over: over}
+	err := testprogram.Attempt(func() {
+		t.pz = must(udat.CreatePZ(s.ia))
+		attr := s.ia.DefaultEPAttr()
+		attr.MaxRequestDTOs = p.pipeline
+		attr.MaxRequestIOV = max(attr.MaxRequestIOV, p.operation.segments)
+		t.link = must(newLink(s.ia, t.pz, lengths{recv: testQueue, request: p.pipeline, connection: testQueue}, attr, s.server))
+		t.notes = must(newBuffers(t.pz, placeSize, performanceBuffers))
+		t.memory = must(newBuffers(t.pz, p.operation.size, p.operation.segments))
+		if s.server {
+			t.postNote()
+			t.sp = must(t.link.listen(s.ia, s.port, false))
 		}
-	}()
-	if t.pz, err = udat.CreatePZ(s.ia); err != nil {
-		return nil, err
+	})
+	if err != nil {
+		return nil, errors.Join(err, t.close())
 	}
-	attr := s.ia.DefaultEPAttr()
-	attr.MaxRequestDTOs = p.pipeline
-	attr.MaxRequestIOV = max(attr.MaxRequestIOV, p.operation.segments)
-	length := lengths{recv: testQueue, request: p.pipeline, connection: testQueue}
-	if t.link, err = newLink(s.ia, t.pz, length, attr, s.server); err != nil {
-		return nil, err
-	}
-	if t.notes, err = newBuffers(t.pz, placeSize, performanceBuffers); err != nil {
-		return nil, err
-	}
-	t.memory, err = newBuffers(t.pz, p.operation.size, p.operation.segments)
-	return t, err
+	return t, nil
 }
 
 func (t *performanceTest) close() error {
 	return free(t.sp, t.link, t.notes, t.memory, t.pz)
 }
 
-func (t *performanceTest) postNote() error { return t.link.postNote(t.notes, noteIn, placeSize) }
+func (t *performanceTest) postNote() { t.link.postNote(t.notes, noteIn, placeSize) }
 
 // sendNote sends a note and waits until it has arrived.
-func (t *performanceTest) sendNote(ctx context.Context) error {
-	if err := t.link.sendNote(t.notes, noteOut, placeSize); err != nil {
-		return err
-	}
-	return t.link.takeNote(ctx, t.link.request, noteOut, placeSize)
-}
-
-// listenForPerformance makes a server's listening endpoint. It calls over when the test is over.
-func listenForPerformance(s side, p performance, over func()) (runner, error) {
-	t, err := newPerformance(s, p)
-	if err != nil {
-		return nil, err
-	}
-	t.over = over
-	if err = t.postNote(); err == nil {
-		t.sp, err = t.link.listen(s.ia, s.port, false)
-	}
-	if err != nil {
-		return nil, errors.Join(err, t.close())
-	}
-	return t, nil
+func (t *performanceTest) sendNote(ctx context.Context) {
+	t.link.sendNote(t.notes, noteOut, placeSize)
+	t.link.takeNote(ctx, t.link.request, noteOut, placeSize)
 }
 
 func (t *performanceTest) done() {
@@ -154,38 +111,28 @@ func (t *performanceTest) done() {
 
 // run runs the server's side: it tells the client where the memory is, and waits until the client has finished.
 func (t *performanceTest) run(ctx context.Context) error {
-	return errors.Join(t.offer(ctx), t.close())
+	err := testprogram.Attempt(func() { t.offer(ctx) })
+	return errors.Join(err, t.close())
 }
 
-func (t *performanceTest) offer(ctx context.Context) error {
+func (t *performanceTest) offer(ctx context.Context) {
 	linked, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	waiting, cancel := patient(ctx)
 	defer cancel()
-	cr, _, err := t.link.nextRequest(waiting)
-	if err != nil {
-		return err
+	cr, _ := t.link.nextRequest(waiting)
+	t.link.accept(ctx, cr, false, end)
+	placeOf(must(t.memory.lmr.RMRTriplet(0, t.operation.bytes()))).put(t.notes.bytes(noteOut), t.noteOrder())
+	if err := within(linked, func() { t.sendNote(linked) }); err != nil {
+		check(fmt.Errorf("telling the client where the memory is: %w", err))
 	}
-	if err := t.link.accept(ctx, cr, false, end); err != nil {
-		return err
-	}
-	triplet, err := t.memory.lmr.RMRTriplet(0, t.operation.bytes())
-	if err != nil {
-		return err
-	}
-	placeOf(triplet).put(t.notes.bytes(noteOut), t.noteOrder())
-	if err := t.sendNote(linked); err != nil {
-		return fmt.Errorf("telling the client where the memory is: %w", explain(linked, err))
-	}
-	event, err := take(linked, t.link.recv)
-	if err != nil {
-		return fmt.Errorf("waiting for the client to finish: %w", explain(linked, err))
-	}
-	if err := (completion{t.link.ep, noteCookie(noteIn), placeSize}).check(event); err != nil {
-		return err
+	if err := within(linked, func() {
+		completion{t.link.ep, noteCookie(noteIn), placeSize}.check(must(take(linked, t.link.recv)))
+	}); err != nil {
+		check(fmt.Errorf("waiting for the client to finish: %w", err))
 	}
 	// The C client fails if its note is not confirmed.
-	return pause.UntilPeerHears(ctx)
+	check(testprogram.UntilPeerHears(ctx))
 }
 
 // noteOrder returns big-endian if one of the hosts is big-endian.
@@ -194,42 +141,30 @@ func (t *performanceTest) noteOrder() binary.ByteOrder {
 }
 
 // runPerformance runs the client's side.
-func runPerformance(ctx context.Context, s side, p performance) error {
-	t, err := newPerformance(s, p)
-	if err != nil {
-		return err
-	}
-	m, err := t.measure(ctx)
-	if err := errors.Join(err, t.close()); err != nil {
-		return err
-	}
+func runPerformance(ctx context.Context, s side, p performance) {
+	t := must(newPerformance(s, p, nil))
+	var m *measurement
+	err := testprogram.Attempt(func() { m = t.measure(ctx) })
+	check(errors.Join(err, t.close()))
 	m.print(t.performance)
-	return nil
 }
 
 // measure connects and measures.
-func (t *performanceTest) measure(ctx context.Context) (*measurement, error) {
+func (t *performanceTest) measure(ctx context.Context) *measurement {
 	linked, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	if err := t.link.connect(ctx, service{address: t.to, port: t.port}, t.trace, t.postNote, end); err != nil {
-		return nil, err
+	t.link.connect(ctx, service{address: t.to, port: t.port}, t.trace, t.postNote, end)
+	t.link.takeNote(linked, t.link.recv, noteIn, placeSize)
+	m := &measurement{
+		t: t, iov: must(t.memory.segments(t.operation.segments)), events: make([]udat.Event, 1),
+		remote: parsePlace(t.notes.bytes(noteIn), t.noteOrder()).triplet(t.operation.bytes()),
 	}
-	if err := t.link.takeNote(linked, t.link.recv, noteIn, placeSize); err != nil {
-		return nil, err
+	if err := within(linked, func() { m.throughput(linked) }); err != nil {
+		check(fmt.Errorf("throughput: %w", err))
 	}
-	there := parsePlace(t.notes.bytes(noteIn), t.noteOrder()).triplet(t.operation.bytes())
-	m, err := newMeasurement(t, there)
-	if err != nil {
-		return nil, err
+	if err := within(linked, func() { m.latencies(linked) }); err != nil {
+		check(fmt.Errorf("latency: %w", err))
 	}
-	if err := m.throughput(linked); err != nil {
-		return nil, fmt.Errorf("throughput: %w", explain(linked, err))
-	}
-	if err := m.latencies(linked); err != nil {
-		return nil, fmt.Errorf("latency: %w", explain(linked, err))
-	}
-	if err := lastNote(t.sendNote(ctx)); err != nil {
-		return nil, fmt.Errorf("telling the server that the test is over: %w", err)
-	}
-	return m, nil
+	lastNote(func() { t.sendNote(ctx) })
+	return m
 }

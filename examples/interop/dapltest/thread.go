@@ -1,11 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 
+	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
@@ -63,25 +65,15 @@ type transfer struct {
 
 func (t *thread) mine(o operation) bool { return o.byServer == t.server }
 
-// newThread makes the unconnected endpoints of a thread, with receives for the first notes. A server's endpoints
-// listen.
-func newThread(s side, t transaction) (_ *thread, err error) {
-	th := &thread{side: s, transaction: t}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, th.close())
-		}
-	}()
-	if th.pz, err = udat.CreatePZ(s.ia); err != nil {
-		return nil, err
-	}
-	attr := th.attributes()
+// make makes the unconnected endpoints of a thread, with receives for the first notes. A server's endpoints listen.
+func (t *thread) make() {
+	t.pz = must(udat.CreatePZ(t.ia))
+	attr := t.attributes()
 	for i := range t.endpoints {
-		if err := th.addLink(s.port+udat.ConnQual(i), attr); err != nil {
-			return nil, fmt.Errorf("endpoint %d: %w", i, err)
+		if err := testprogram.Attempt(func() { t.addLink(t.port+udat.ConnQual(i), attr) }); err != nil {
+			check(fmt.Errorf("endpoint %d: %w", i, err))
 		}
 	}
-	return th, nil
 }
 
 // attributes have room for the receives of all operations and notes.
@@ -95,126 +87,88 @@ func (t *thread) attributes() udat.EPAttr {
 	return attr
 }
 
-func (t *thread) addLink(port udat.ConnQual, attr udat.EPAttr) (err error) {
+func (t *thread) addLink(port udat.ConnQual, attr udat.EPAttr) {
 	length := max(testQueue, t.endpoints*len(t.operations))
-	l := &threadLink{port: port}
-	if l.link, err = newLink(t.ia, t.pz, sameLengths(length), attr, t.server); err != nil {
-		return err
-	}
+	l := &threadLink{port: port, link: must(newLink(t.ia, t.pz, sameLengths(length), attr, t.server))}
 	t.links = append(t.links, l)
-	if l.notes, err = newBuffers(t.pz, placesSize, noteBuffers); err != nil {
-		return err
-	}
+	l.notes = must(newBuffers(t.pz, placesSize, noteBuffers))
 	for _, o := range t.operations {
-		tr := transfer{operation: o, ours: t.mine(o)}
-		if tr.memory, err = newBuffers(t.pz, o.size, o.segments); err != nil {
-			return err
-		}
-		l.transfers = append(l.transfers, tr)
-		if l.transfers[len(l.transfers)-1].iov, err = tr.memory.segments(o.segments); err != nil {
-			return err
-		}
+		memory := must(newBuffers(t.pz, o.size, o.segments))
+		l.transfers = append(l.transfers, transfer{operation: o, ours: t.mine(o), memory: memory, iov: must(memory.segments(o.segments))})
 	}
-	if !t.server {
-		return nil
+	if t.server {
+		l.postFirst()
+		l.sp = must(l.listen(t.ia, port, t.reserved))
+		t.trace.say(1, "listening on port %d", port)
 	}
-	if err := l.postFirst(); err != nil {
-		return err
-	}
-	l.sp, err = l.listen(t.ia, port, t.reserved)
-	t.trace.say(1, "listening on port %d", port)
-	return err
 }
 
 // postFirst posts the receives for the notes before the transfers.
-func (l *threadLink) postFirst() error {
-	if err := l.postNote(l.notes, placesIn, placesSize); err != nil {
-		return err
-	}
-	return l.postNote(l.notes, beginIn, syncSize)
+func (l *threadLink) postFirst() {
+	l.postNote(l.notes, placesIn, placesSize)
+	l.postNote(l.notes, beginIn, syncSize)
 }
 
 // prepare connects all endpoints. When the sides have told each other where their memory is, all receives are posted
 // and the memory is filled.
-func (t *thread) prepare() error {
+func (t *thread) prepare() {
 	for i, l := range t.links {
-		if err := t.connect(l); err != nil {
-			return fmt.Errorf("endpoint %d: %w", i, err)
+		if err := testprogram.Attempt(func() { t.connect(l) }); err != nil {
+			check(fmt.Errorf("endpoint %d: %w", i, err))
 		}
-		if err := t.exchangePlaces(l); err != nil {
-			return fmt.Errorf("endpoint %d: where the memory is: %w", i, err)
+		if err := testprogram.Attempt(func() { t.exchangePlaces(l) }); err != nil {
+			check(fmt.Errorf("endpoint %d: where the memory is: %w", i, err))
 		}
 	}
 	for i := range t.operations {
 		if !t.mine(t.operations[i]) && t.operations[i].kind == sendReceive {
-			if err := t.postReceives(i); err != nil {
-				return err
-			}
+			t.postReceives(i)
 		}
 	}
 	if t.validate {
 		t.fill(0)
 	}
-	return nil
 }
 
-func (t *thread) connect(l *threadLink) error {
+func (t *thread) connect(l *threadLink) {
 	if !t.server {
-		return l.connect(t.ctx, service{t.to, l.port, []byte(greeting)}, t.trace, l.postFirst, t.end)
+		l.connect(t.ctx, service{t.to, l.port, []byte(greeting)}, t.trace, l.postFirst, t.end)
+		return
 	}
 	ctx, cancel := patient(t.ctx)
 	defer cancel()
-	cr, param, err := l.nextRequest(ctx)
-	if err != nil {
-		return err
+	cr, param := l.nextRequest(ctx)
+	if !bytes.HasPrefix(param.PrivateData, []byte(greeting)) {
+		check(errors.Join(fmt.Errorf("the request came with %q, not %q", param.PrivateData, greeting), cr.Reject(nil)))
 	}
-	if data := param.PrivateData; len(data) < len(greeting) || string(data[:len(greeting)]) != greeting {
-		return errors.Join(fmt.Errorf("the request came with %q, not %q", data, greeting), cr.Reject(nil))
-	}
-	if err := l.accept(t.ctx, cr, t.reserved, t.end); err != nil {
-		return err
-	}
+	l.accept(t.ctx, cr, t.reserved, t.end)
 	sp := l.sp
 	l.sp = nil
-	return sp.Free()
+	check(sp.Free())
 }
 
 // exchangePlaces exchanges where each side's memory is that the other side reads or writes. The client begins.
-func (t *thread) exchangePlaces(l *threadLink) error {
-	out := l.notes.bytes(placesOut)
+func (t *thread) exchangePlaces(l *threadLink) {
+	out, in := l.notes.bytes(placesOut), l.notes.bytes(placesIn)
 	for i, tr := range l.transfers {
-		if tr.ours || tr.kind == sendReceive {
-			continue
+		if !tr.ours && tr.kind != sendReceive {
+			placeOf(must(tr.memory.lmr.RMRTriplet(0, tr.bytes()))).put(out[i*placeSize:], orderOf(t.peerIsLittle))
 		}
-		triplet, err := tr.memory.lmr.RMRTriplet(0, tr.bytes())
-		if err != nil {
-			return err
-		}
-		placeOf(triplet).put(out[i*placeSize:], orderOf(t.peerIsLittle))
 	}
-	send := func() error {
-		if err := l.sendNote(l.notes, placesOut, placesSize); err != nil {
-			return err
-		}
-		return l.takeNote(t.ctx, l.request, placesOut, placesSize)
-	}
-	receive := func() error { return l.takeNote(t.ctx, l.recv, placesIn, placesSize) }
-	steps := []func() error{send, receive}
+	receive := func() { l.takeNote(t.ctx, l.recv, placesIn, placesSize) }
 	if t.server {
-		steps = []func() error{receive, send}
+		receive()
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
+	l.sendNote(l.notes, placesOut, placesSize)
+	l.takeNote(t.ctx, l.request, placesOut, placesSize)
+	if !t.server {
+		receive()
 	}
-	in := l.notes.bytes(placesIn)
 	for i := range l.transfers {
 		if tr := &l.transfers[i]; tr.ours && tr.kind != sendReceive {
 			tr.remote = parsePlace(in[i*placeSize:], orderOf(hostIsLittle)).triplet(tr.bytes())
 		}
 	}
-	return nil
 }
 
 func (t *thread) close() error {

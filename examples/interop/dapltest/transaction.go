@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/goudat/goudat/examples/interop/internal/getopt"
+	"time"
 )
 
 // transaction is a test in which threads run a list of operations again and again, each on its own endpoints.
@@ -17,26 +16,6 @@ type transaction struct {
 	validate   bool
 	poll       bool
 	operations []operation
-}
-
-var defaultTransaction = transaction{iterations: 1000, threads: 1, endpoints: 1}
-
-func (t *transaction) set(letter byte, value string) (err error) {
-	switch letter {
-	case 'i':
-		t.iterations, err = getopt.Number(letter, value, 1, maxCount)
-	case 't':
-		t.threads, err = getopt.Number(letter, value, 1, maxThreads)
-	case 'w':
-		t.endpoints, err = getopt.Number(letter, value, 1, maxEndpoints)
-	case 'r':
-		t.reserved = true
-	case 'V':
-		t.validate = true
-	case 'P':
-		t.poll = true
-	}
-	return err
 }
 
 // syncs are the operations that validation needs at the end of each iteration. The first tells the client that the
@@ -98,3 +77,50 @@ func (t *transaction) check() error {
 
 // validated returns the operations whose data is checked.
 func (t *transaction) validated() int { return len(t.operations) - len(syncs) }
+
+// statistics sums the work of threads, with the time of the slowest.
+type statistics struct {
+	elapsed                     time.Duration
+	operations                  int
+	sent, received, read, wrote int // bytes
+}
+
+// count adds an operation on a number of endpoints.
+func (s *statistics) count(o operation, ours bool, endpoints int) {
+	s.operations += endpoints
+	bytes := o.bytes() * endpoints
+	switch {
+	case o.kind == rdmaRead:
+		s.read += bytes
+	case o.kind == rdmaWrite:
+		s.wrote += bytes
+	case ours:
+		s.sent += bytes
+	default:
+		s.received += bytes
+	}
+}
+
+func (s *statistics) add(other statistics) {
+	s.elapsed = max(s.elapsed, other.elapsed)
+	s.operations += other.operations
+	s.sent += other.sent
+	s.received += other.received
+	s.read += other.read
+	s.wrote += other.wrote
+}
+
+// print prints the table of the C program. A megabyte is a million bytes here.
+func (s *statistics) print(t transaction) {
+	seconds := s.elapsed.Seconds()
+	fmt.Printf("----- Stats ---- : %d threads, %d EPs\n", t.threads, t.endpoints)
+	fmt.Printf("Total WQE        : %10.2f WQE/Sec\n", float64(s.operations)/seconds)
+	fmt.Printf("Total Time       : %10.2f sec\n", seconds)
+	for _, row := range []struct {
+		what  string
+		bytes int
+	}{{"Send", s.sent}, {"Recv", s.received}, {"RDMA Read", s.read}, {"RDMA Write", s.wrote}} {
+		megabytes := float64(row.bytes) / 1e6
+		fmt.Printf("Total %-10s : %10.2f MB - %10.2f MB/Sec\n", row.what, megabytes, megabytes/seconds)
+	}
+}

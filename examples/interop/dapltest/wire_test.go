@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/goudat/goudat/examples/interop/internal/getopt"
 )
 
 // field is a number of 32 bits at a place in a message of the C program.
@@ -35,7 +38,8 @@ func checkLayout(t *testing.T, message any, size int, fields []field, names map[
 }
 
 func TestTransactionLayout(t *testing.T) {
-	c, err := parseCommand(strings.Fields("-T T -s one -D two -n 77 -d -i 5 -t 6 -w 7 -rVP client RW 8 2 client SR 100 -f server SR -f"))
+	var c command
+	err := c.parse(strings.Fields("-T T -s one -D two -n 77 -d -i 5 -t 6 -w 7 -rVP client RW 8 2 client SR 100 -f server SR -f"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +56,8 @@ func TestTransactionLayout(t *testing.T) {
 }
 
 func TestPerformanceLayout(t *testing.T) {
-	c, err := parseCommand(strings.Fields("-T P -s one -D two -n 77 -d -i 5 -p 9 -m p RW 8 2"))
+	var c command
+	err := c.parse(strings.Fields("-T P -s one -D two -n 77 -d -i 5 -p 9 -m p RW 8 2"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +71,8 @@ func TestPerformanceLayout(t *testing.T) {
 }
 
 func TestOtherLayouts(t *testing.T) {
-	c, err := parseCommand(strings.Fields("-T Q -s one -D two -n 77 -d"))
+	var c command
+	err := c.parse(strings.Fields("-T Q -s one -D two -n 77 -d"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +124,24 @@ func TestWrongCommands(t *testing.T) {
 		}
 		if got, err := parseTransaction(b); err == nil {
 			t.Errorf("%s: taken as %v", name, got)
+		}
+	}
+}
+
+func TestWrongFlags(t *testing.T) {
+	for _, line := range []string{
+		"x", "-T", "-T X", "-D p", "-T S x", "-T S -s one", "-T S -n 0", "-T S -R HT",
+		"-T T", "-T T client SR server SR", "-T T -s one", "-T T -s one client SR", "-T T -s one server SR",
+		"-T T -s one SR", "-T T -s one client", "-T T -s one client SW", "-T T -s one client SR 8 2 1 server SR", "-T T -s one client SR x server SR",
+		"-T T -s one client SR -f server SR", "-T T -s one client SR server SR -f", "-T T -s one server SR -f client SR -f",
+		"-T T -s one client RW -f client SR server SR", "-T T -s one -i 0 client SR server SR", "-T T -s one -Q client SR server SR",
+		"-T T -s one client SR 0 server SR", "-T T -s one client SR 1000000000 2 server SR",
+		"-T T -s one -V" + strings.Repeat(" client SR server SR", maxOperations/2),
+		"-T P -s one", "-T P RW", "-T P -s one SR", "-T P -s one -m x RW", "-T P -s one -p 0 RW", "-T P -s one RW 8 1 1",
+		"-T Q", "-T L limit_x", "-T L -w 0", "-T F", "-T F -f x", "-T F -f pz case3", "-T F -f pz x", "-T F -f pz case",
+	} {
+		if err := new(command).parse(strings.Fields(line)); err == nil || errors.Is(err, getopt.ErrHelp) {
+			t.Errorf("%q returns %v", line, err)
 		}
 	}
 }

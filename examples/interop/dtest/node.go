@@ -1,34 +1,41 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
 	"github.com/goudat/goudat/examples/internal/adapter"
+	"github.com/goudat/goudat/examples/interop/internal/dtestparams"
 	"github.com/goudat/goudat/examples/interop/internal/testprogram"
 	"github.com/goudat/goudat/udat"
 )
 
 const (
-	// notes is how many messages come before the pings: the place of the peer's
-	// memory, the end of its writes, the end of its reads.
+	// notes is how many messages come before the pings: the place of the peer's memory, the end of its writes, the end of its
+	// reads.
 	notes = 3
 	// pings is how many messages go back and forth.
 	pings = 100
+
+	pdataSize = 48
 )
+
+// qualifier is the connection qualifier that the server listens on.
+const qualifier udat.ConnQual = 45248
 
 // node is one side: an adapter, an endpoint on it, and memory.
 type node struct {
-	o        options
+	options
 	ia       *udat.IA
 	attr     udat.IAAttr
 	provider udat.ProviderAttr
 	pz       *udat.PZ
-	cno      *udat.CNO
+	cno      *udat.CNO // nil without -c
 	requests *udat.EVD // for connections
 	connect  *udat.EVD
 	request  *udat.EVD
@@ -36,170 +43,154 @@ type node struct {
 	ep       *udat.EP
 
 	in, out *udat.LMR // what the peer writes and reads, and what is sent and read to
-	notesIn *udat.LMR // a slot for each note
-	noteOut *udat.LMR
+	notes   *udat.LMR // a slot for each of the peer's notes, and one for this side's
 
 	notesSeen int
 	remote    udat.RMRTriplet // the peer's in
-	connected bool
 	times     times
 }
 
-// newNode opens the adapter and makes everything up to an unconnected endpoint
-// with receives for the notes. The caller closes the node, also when newNode fails.
-func newNode(o options) (*node, error) {
-	n := &node{o: o}
-	for _, step := range []func() error{n.open, n.register, n.createEVDs, n.createEP, n.postNotes} {
-		if err := step(); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-func (n *node) open() error {
-	err := timed(&n.times.open, func() (err error) {
-		n.ia, err = adapter.Open(n.o.provider)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if n.attr, n.provider, err = n.ia.Query(); err != nil {
-		return err
-	}
+// newNode opens the adapter and makes everything up to an unconnected endpoint with receives for the notes. It asks for what
+// the C program asks for: the number of reads counts for the peer, the rest is this side's own.
+func newNode(o options) *node {
+	n := &node{options: o}
+	timed(&n.times.open, func() { n.ia = must(adapter.Open(o.provider)) })
+	var err error
+	n.attr, n.provider, err = n.ia.Query()
+	check(err)
 	say("opened %s: %s at %v", n.ia.Name(), n.attr.AdapterName, n.attr.Address)
-	return timed(&n.times.pzCreate, func() (err error) {
-		n.pz, err = udat.CreatePZ(n.ia)
-		return err
-	})
-}
+	timed(&n.times.pzCreate, func() { n.pz = must(udat.CreatePZ(n.ia)) })
 
-// depths returns how many receives and requests may be outstanding.
-func (n *node) depths() (receives, requests int) {
-	if n.o.writeOnly || n.o.writePingPong {
-		return 2 * notes, notes + reads + n.o.signalRate
+	receives, requests := notes+pings, notes+reads+max(pings, o.signalRate)
+	if o.writeOnly || o.writePingPong {
+		receives, requests = 2*notes, notes+reads+o.signalRate
 	}
-	return notes + pings, notes + reads + max(pings, n.o.signalRate)
-}
+	timed(&n.times.lmrCreate, func() { n.in = must(udat.AllocMemory(n.pz, receives*o.size, udat.MemPrivAll)) })
+	n.out = must(udat.AllocMemory(n.pz, receives*o.size, udat.MemPrivAll))
+	fill(n.in.Bytes()[:o.size], fillIn)
+	fill(n.out.Bytes()[:o.size], fillOut)
+	n.notes = must(udat.AllocMemory(n.pz, (notes+1)*udat.RMRTripletSize, udat.MemPrivLocalRead|udat.MemPrivLocalWrite))
 
-func (n *node) register() error {
-	receives, _ := n.depths()
-	slots := receives * n.o.size
-	err := timed(&n.times.lmrCreate, func() (err error) {
-		n.in, err = udat.AllocMemory(n.pz, slots, udat.MemPrivAll)
-		return err
-	})
-	if err != nil {
-		return err
+	if o.useCNO {
+		timed(&n.times.cnoCreate, func() { n.cno = must(udat.CreateCNO(n.ia, nil)) })
 	}
-	if n.out, err = udat.AllocMemory(n.pz, slots, udat.MemPrivAll); err != nil {
-		return err
+	timed(&n.times.evdCreate, func() { n.requests = must(udat.CreateEVD(n.ia, 10, nil, udat.EVDCR)) })
+	n.connect = must(udat.CreateEVD(n.ia, 10, nil, udat.EVDConnection))
+	n.request = must(udat.CreateEVD(n.ia, 2*requests, n.cno, udat.EVDDTO))
+	n.recv = must(udat.CreateEVD(n.ia, 2*receives, n.cno, udat.EVDDTO))
+	ep := udat.EPAttr{
+		MaxRecvDTOs: receives, MaxRequestDTOs: requests, MaxRecvIOV: 1, MaxRequestIOV: 1, MaxRDMAReadIn: reads, MaxRDMAReadOut: reads,
 	}
-	fill(n.in.Bytes()[:n.o.size], fillIn)
-	fill(n.out.Bytes()[:n.o.size], fillOut)
-	const local = udat.MemPrivLocalRead | udat.MemPrivLocalWrite
-	if n.notesIn, err = udat.AllocMemory(n.pz, notes*tripletSize, local); err != nil {
-		return err
-	}
-	n.noteOut, err = udat.AllocMemory(n.pz, tripletSize, local)
-	return err
-}
-
-func (n *node) createEVDs() (err error) {
-	if n.o.useCNO {
-		err := timed(&n.times.cnoCreate, func() (err error) {
-			n.cno, err = udat.CreateCNO(n.ia, nil)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	err = timed(&n.times.evdCreate, func() (err error) {
-		n.requests, err = udat.CreateEVD(n.ia, 10, nil, udat.EVDCR)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if n.connect, err = udat.CreateEVD(n.ia, 10, nil, udat.EVDConnection); err != nil {
-		return err
-	}
-	receives, requests := n.depths()
-	if n.request, err = udat.CreateEVD(n.ia, 2*requests, n.cno, udat.EVDDTO); err != nil {
-		return err
-	}
-	n.recv, err = udat.CreateEVD(n.ia, 2*receives, n.cno, udat.EVDDTO)
-	return err
-}
-
-// createEP asks for what the C program asks for. The number of reads counts for
-// the peer, the rest is this side's own.
-func (n *node) createEP() error {
-	attr := udat.EPAttr{MaxRecvIOV: 1, MaxRequestIOV: 1, MaxRDMAReadIn: reads, MaxRDMAReadOut: reads}
-	attr.MaxRecvDTOs, attr.MaxRequestDTOs = n.depths()
-	return timed(&n.times.epCreate, func() (err error) {
-		n.ep, err = udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, &attr)
-		return err
-	})
+	timed(&n.times.epCreate, func() { n.ep = must(udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, &ep)) })
+	n.postNotes()
+	return n
 }
 
 // postNotes posts a receive for each note; its number is the cookie.
-func (n *node) postNotes() error {
+func (n *node) postNotes() {
 	for i := range notes {
-		segment, err := n.notesIn.Segment(i*tripletSize, tripletSize)
-		if err != nil {
-			return err
-		}
-		if err := n.ep.PostRecv([]udat.Segment{segment}, uint64(i), 0); err != nil {
-			return err
-		}
+		check(n.ep.PostRecv(n.note(i), uint64(i), 0))
+	}
+}
+
+func (n *node) note(slot int) []udat.Segment {
+	return []udat.Segment{must(n.notes.Segment(slot*udat.RMRTripletSize, udat.RMRTripletSize))}
+}
+
+// free frees everything, users first.
+func (n *node) free() {
+	free := func(total *time.Duration, free func() error) { timed(total, func() { check(free()) }) }
+	free(&n.times.epFree, n.ep.Free)
+	check(errors.Join(n.notes.Free(), n.requests.Free(), n.connect.Free()))
+	free(&n.times.evdFree, n.recv.Free)
+	free(&n.times.evdFree, n.request.Free)
+	if n.cno != nil {
+		free(&n.times.cnoFree, n.cno.Free)
+	}
+	free(&n.times.lmrFree, n.in.Free)
+	check(n.out.Free())
+	free(&n.times.pzFree, n.pz.Free)
+	free(&n.times.close, func() error { return n.ia.Close(udat.CloseGraceful) })
+}
+
+// serve is the server, for one client. The service point exists before the client learns the address.
+func serve(ctx context.Context, o options) *node {
+	n := newNode(o)
+	psp := must(udat.CreatePSP(n.ia, qualifier, n.requests))
+	conn := must(dtestparams.Accept(ctx, func() { say("waiting for a client at port %d", dtestparams.Port) }))
+	check(conn.Send(dtestparams.Parameters{Address: n.attr.Address, Provider: cmp.Or(o.provider, n.ia.Name())}))
+	check(conn.Close())
+	cr := must(n.requests.Wait(ctx)).CR()
+	check(testprogram.Pause(ctx, time.Duration(o.delay)*time.Second))
+	if err := checkPrivateData(must(cr.Query()).PrivateData, 1); err != nil {
+		check(errors.Join(fmt.Errorf("the client's request: %w", err), cr.Reject(nil)))
+	}
+	check(cr.AcceptAndWait(ctx, n.ep, privateData(2)))
+	say("connected")
+	n.transfer(ctx)
+	must(n.connect.Expect(ctx, udat.EventConnectionDisconnected))
+	n.sayMore("the client has left")
+	check(psp.Free())
+	return n
+}
+
+// dial is the client: it learns the server's address, connects, transfers, and disconnects. The C server tells its address
+// first and listens then: it may reject a client that comes in between.
+func dial(ctx context.Context, o options) *node {
+	conn := must(dtestparams.Dial(ctx, o.host))
+	server := must(conn.Receive())
+	check(conn.Close())
+	say("the server has %s at %v", server.Provider, server.Address)
+	o.provider = cmp.Or(o.provider, server.Provider)
+	n := newNode(o)
+	start := time.Now()
+	answer := testprogram.Connect(ctx, n.ep, server.Address, qualifier, privateData(1), func() {
+		testprogram.TakeFlushed(ctx, n.recv, notes)
+		n.postNotes()
+	})
+	n.times.connect = time.Since(start)
+	say("connected")
+	check(checkPrivateData(answer, 2))
+	n.transfer(ctx)
+	check(n.ep.Disconnect(udat.CloseAbrupt))
+	must(n.connect.Expect(ctx, udat.EventConnectionDisconnected))
+	return n
+}
+
+// privateData returns a pattern that counts up from first. The client's starts at 1; the server returns it with 1 added to
+// each byte.
+func privateData(first byte) []byte {
+	b := make([]byte, pdataSize)
+	for i := range b {
+		b[i] = first + byte(i)
+	}
+	return b
+}
+
+// checkPrivateData checks only the pattern: providers pad private data.
+func checkPrivateData(b []byte, first byte) error {
+	if len(b) < pdataSize || !bytes.Equal(b[:pdataSize], privateData(first)) {
+		return fmt.Errorf("private data % x, want the %d bytes from %#02x up", b, pdataSize, first)
 	}
 	return nil
 }
 
-// close frees everything in the order in which it is used. It tries all.
-func (n *node) close() error {
-	if n.ia == nil {
-		return nil
-	}
-	var freeing testprogram.Freeing
-	free := func(made bool, total *time.Duration, free func() error) {
-		freeing.Free(made, func() error { return timed(total, free) })
-	}
-	var untimed time.Duration
-	free(n.ep != nil, &n.times.epFree, n.ep.Free)
-	free(n.notesIn != nil, &untimed, n.notesIn.Free)
-	free(n.noteOut != nil, &untimed, n.noteOut.Free)
-	free(n.requests != nil, &untimed, n.requests.Free)
-	free(n.connect != nil, &untimed, n.connect.Free)
-	free(n.recv != nil, &n.times.evdFree, n.recv.Free)
-	free(n.request != nil, &n.times.evdFree, n.request.Free)
-	free(n.cno != nil, &n.times.cnoFree, n.cno.Free)
-	free(n.in != nil, &n.times.lmrFree, n.in.Free)
-	free(n.out != nil, &untimed, n.out.Free)
-	free(n.pz != nil, &n.times.pzFree, n.pz.Free)
-	free(true, &n.times.close, func() error { return n.ia.Close(udat.CloseGraceful) })
-	return freeing.Err()
-}
-
 func (n *node) role() string {
-	if n.o.server() {
+	if n.server() {
 		return "server"
 	}
 	return "client"
 }
 
 func (n *node) peer() string {
-	if n.o.server() {
+	if n.server() {
 		return "client"
 	}
 	return "server"
 }
 
 func (n *node) sayMore(format string, args ...any) {
-	if n.o.verbose {
+	if n.verbose {
 		say(format, args...)
 	}
 }
@@ -233,42 +224,22 @@ func (n *node) take(ctx context.Context, evd *udat.EVD, polls *int) (udat.Event,
 				return event, err
 			}
 		}
-	case n.o.polling:
+	case n.polling:
 		return poll(ctx, evd, polls)
 	}
 	return evd.Wait(ctx)
 }
 
-// collect takes the next completion. It must be that of the operation that was posted with cookie, with the given
-// number of bytes.
+// collect takes the next completion. It must be that of the operation that was posted with cookie, with the given number of
+// bytes.
 func (n *node) collect(ctx context.Context, evd *udat.EVD, polls *int, cookie uint64, length int) (udat.Event, error) {
 	event, err := n.take(ctx, evd, polls)
 	if err != nil {
 		return event, err
 	}
-	return event, n.check(event, cookie, length)
+	return event, n.completed(event, cookie, length)
 }
 
-func (n *node) check(event udat.Event, cookie uint64, length int) error {
-	ended, err := testprogram.CheckCompletion(event, cookie, length, n.connect, "-b and -B")
-	n.connected = n.connected && !ended
-	return err
+func (n *node) completed(event udat.Event, cookie uint64, length int) error {
+	return testprogram.Completed(event, cookie, length, n.connect, "-b and -B")
 }
-
-// expect waits for a connection event.
-func (n *node) expect(ctx context.Context, want udat.EventNumber) (udat.Event, error) {
-	if !n.o.polling {
-		return n.connect.Expect(ctx, want)
-	}
-	event, err := poll(ctx, n.connect, &n.times.connectPolls)
-	switch {
-	case err != nil:
-		return event, fmt.Errorf("waiting for %v: %w", want, err)
-	case event.Number != want:
-		return event, &udat.EventError{Want: want, Event: event}
-	}
-	return event, nil
-}
-
-// report prints the results once everything is freed, as that is timed too.
-func (n *node) report() { n.times.print(os.Stdout, os.Getpid(), n.o) }

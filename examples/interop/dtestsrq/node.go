@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,12 +13,16 @@ import (
 	"github.com/goudat/goudat/udat"
 )
 
+// connectTimeout bounds the attempts that are made at a time, and patience how long the end of connections may take.
+const (
+	connectTimeout = 100 * time.Second
+	patience       = 20 * time.Second
+)
+
 // node is one side: an adapter, an endpoint for each connection, and memory.
 type node struct {
-	o        options
+	options
 	ia       *udat.IA
-	attr     udat.IAAttr
-	pz       *udat.PZ
 	requests *udat.EVD // for connections
 	connect  *udat.EVD
 	request  *udat.EVD
@@ -25,158 +30,157 @@ type node struct {
 	srq      *udat.SRQ // nil if each endpoint has its own receives
 	eps      []*udat.EP
 
-	// in and out have a slot for each message of a burst, out in the order of the
-	// connections. The cookie of a receive is its slot.
+	// in and out have a slot for each message of a burst, out in the order of the connections. The cookie of a receive is its
+	// slot.
 	in, out *udat.LMR
 
-	connected int
+	connected int      // connections whose end has not been seen
 	last      []uint32 // the number of the message that came last, by connection
 }
 
-// newNode opens the adapter and makes everything up to unconnected endpoints with
-// receives for a burst. The caller closes the node, also when newNode fails.
-func newNode(o options) (*node, error) {
-	n := &node{o: o, last: make([]uint32, o.connections)}
-	for _, step := range []func() error{n.open, n.register, n.createEVDs, n.createEPs, n.postAll} {
-		if err := step(); err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
-func (n *node) open() (err error) {
-	if n.ia, err = adapter.Open(n.o.provider); err != nil {
-		return err
-	}
-	var provider udat.ProviderAttr
-	if n.attr, provider, err = n.ia.Query(); err != nil {
-		return err
-	}
-	say("opened %s: %s at %v", n.ia.Name(), n.attr.AdapterName, n.attr.Address)
-	if n.o.size == 0 {
-		if n.o.size, err = transportMTU(provider); err != nil {
-			return err
+// newNode opens the adapter and makes everything up to unconnected endpoints with receives for a burst.
+func newNode(o options) *node {
+	n := &node{options: o, connected: o.connections, last: make([]uint32, o.connections), ia: must(adapter.Open(o.provider))}
+	attr, provider, err := n.ia.Query()
+	check(err)
+	say("opened %s: %s at %v", n.ia.Name(), attr.AdapterName, attr.Address)
+	if n.size == 0 { // as large as fits into a packet
+		if n.size, err = strconv.Atoi(provider.ProviderSpecificAttr["DAT_IB_TRANSPORT_MTU"]); err != nil {
+			check(fmt.Errorf("the provider does not report its MTU, set the size with -b: %w", err))
 		}
 	}
 	queue := "one receive queue"
-	if !n.o.srq {
+	if o.srq == 0 {
 		queue = "receives of their own"
 	}
-	say("connections: %d, with %s; on each %d bursts of %d messages of %d bytes",
-		n.o.connections, queue, n.o.bursts, n.o.messages, n.o.size)
-	n.pz, err = udat.CreatePZ(n.ia)
-	return err
-}
+	say("connections: %d, with %s; on each %d bursts of %d messages of %d bytes", n.connections, queue, n.bursts, n.messages, n.size)
 
-// transportMTU is the size of the messages that fit into a packet.
-func transportMTU(provider udat.ProviderAttr) (int, error) {
-	mtu, err := strconv.Atoi(provider.ProviderSpecificAttr["DAT_IB_TRANSPORT_MTU"])
-	if err != nil {
-		err = fmt.Errorf("the provider does not report its MTU, set the size with -b: %w", err)
+	pz := must(udat.CreatePZ(n.ia))
+	n.in = must(udat.AllocMemory(pz, n.slots()*n.size, udat.MemPrivLocalRead|udat.MemPrivLocalWrite))
+	n.out = must(udat.AllocMemory(pz, n.slots()*n.size, udat.MemPrivLocalRead|udat.MemPrivLocalWrite))
+	n.requests = must(udat.CreateEVD(n.ia, n.connections, nil, udat.EVDCR))
+	n.connect = must(udat.CreateEVD(n.ia, 2*n.connections, nil, udat.EVDConnection))
+	n.request = must(udat.CreateEVD(n.ia, n.slots(), nil, udat.EVDDTO))
+	n.recv = must(udat.CreateEVD(n.ia, n.slots(), nil, udat.EVDDTO))
+	if o.srq == 1 {
+		n.srq = must(udat.CreateSRQ(n.ia, pz, udat.SRQAttr{MaxRecvDTOs: n.slots(), MaxRecvIOV: 1}))
 	}
-	return mtu, err
-}
-
-func (n *node) register() (err error) {
-	const local = udat.MemPrivLocalRead | udat.MemPrivLocalWrite
-	if n.in, err = udat.AllocMemory(n.pz, n.o.slots()*n.o.size, local); err != nil {
-		return err
-	}
-	n.out, err = udat.AllocMemory(n.pz, n.o.slots()*n.o.size, local)
-	return err
-}
-
-func (n *node) createEVDs() (err error) {
-	completions := n.o.slots()
-	for _, evd := range []struct {
-		evd   **udat.EVD
-		room  int
-		flags udat.EVDFlags
-	}{
-		{&n.requests, n.o.connections, udat.EVDCR},
-		{&n.connect, 2 * n.o.connections, udat.EVDConnection},
-		{&n.request, completions, udat.EVDDTO},
-		{&n.recv, completions, udat.EVDDTO},
-	} {
-		if *evd.evd, err = udat.CreateEVD(n.ia, evd.room, nil, evd.flags); err != nil {
-			return err
+	ep := udat.EPAttr{MaxRecvDTOs: n.messages, MaxRequestDTOs: n.messages, MaxRecvIOV: 1, MaxRequestIOV: 1}
+	for range n.connections {
+		if n.srq != nil {
+			n.eps = append(n.eps, must(udat.CreateEPWithSRQ(n.ia, pz, n.recv, n.request, n.connect, n.srq, &ep)))
+		} else {
+			n.eps = append(n.eps, must(udat.CreateEP(n.ia, pz, n.recv, n.request, n.connect, &ep)))
 		}
 	}
-	return nil
+	for slot := range n.slots() {
+		n.post(slot)
+	}
+	return n
 }
 
-func (n *node) createEPs() (err error) {
-	attr := udat.EPAttr{MaxRecvDTOs: n.o.messages, MaxRequestDTOs: n.o.messages, MaxRecvIOV: 1, MaxRequestIOV: 1}
-	if n.o.srq {
-		n.srq, err = udat.CreateSRQ(n.ia, n.pz, udat.SRQAttr{MaxRecvDTOs: n.o.slots(), MaxRecvIOV: 1})
-		if err != nil {
-			return err
-		}
-	}
-	for range n.o.connections {
-		ep, err := n.createEP(&attr)
-		if err != nil {
-			return err
-		}
-		n.eps = append(n.eps, ep)
-	}
-	return nil
-}
+// close ends the connections, if there still are some, and frees everything.
+func (n *node) close() { check(n.ia.Close(udat.CloseAbrupt)) }
 
-func (n *node) createEP(attr *udat.EPAttr) (*udat.EP, error) {
+// post makes a slot ready for a message: to any connection, or without a shared queue to the one that the slot belongs to.
+func (n *node) post(slot int) {
+	iov := []udat.Segment{must(n.in.Segment(slot*n.size, n.size))}
 	if n.srq != nil {
-		return udat.CreateEPWithSRQ(n.ia, n.pz, n.recv, n.request, n.connect, n.srq, attr)
+		check(n.srq.PostRecv(iov, uint64(slot)))
+	} else {
+		check(n.eps[slot/n.messages].PostRecv(iov, uint64(slot), 0))
 	}
-	return udat.CreateEP(n.ia, n.pz, n.recv, n.request, n.connect, attr)
 }
 
-func (n *node) postAll() error {
-	for slot := range n.o.slots() {
-		if err := n.post(slot); err != nil {
-			return fmt.Errorf("receive %d: %w", slot, err)
-		}
-	}
-	return nil
-}
-
-// post makes a slot ready for a message: to any connection, or without a shared
-// queue to the one that the slot belongs to.
-func (n *node) post(slot int) error {
-	segment, err := n.in.Segment(slot*n.o.size, n.o.size)
+// dial is the client. It connects the first endpoint by itself, to see that there is a server, and then the others at a time.
+func (n *node) dial(ctx context.Context) {
+	server, err := adapter.Resolve(ctx, n.ia, n.host)
 	if err != nil {
-		return err
+		check(fmt.Errorf("-h: %w", err))
 	}
-	iov := []udat.Segment{segment}
-	if n.srq != nil {
-		return n.srq.PostRecv(iov, uint64(slot))
+	say("connecting to %v, port %d", server, n.qualifier)
+	testprogram.Connect(ctx, n.eps[0], server, n.qualifier, endpointNumber(0), func() {
+		if n.srq == nil { // a connection that has failed has taken the receives
+			testprogram.TakeFlushed(ctx, n.recv, n.messages)
+			for slot := range n.messages {
+				n.post(slot)
+			}
+		}
+	})
+	for i := 1; i < len(n.eps); i++ {
+		check(n.eps[i].Connect(server, n.qualifier, connectTimeout, endpointNumber(i)))
 	}
-	return n.eps[slot/n.o.messages].PostRecv(iov, uint64(slot), 0)
-}
-
-// close frees everything in the order in which it is used. It tries all.
-func (n *node) close() error {
-	if n.ia == nil {
-		return nil
+	for range n.eps[1:] {
+		must(n.connect.Expect(ctx, udat.EventConnectionEstablished))
 	}
-	var freeing testprogram.Freeing
+	say("all %d connected", len(n.eps))
+	n.transfer(ctx)
 	for _, ep := range n.eps {
-		freeing.Free(true, ep.Free)
+		check(ep.Disconnect(udat.CloseAbrupt))
 	}
-	freeing.Free(n.srq != nil, n.srq.Free)
-	for _, evd := range []*udat.EVD{n.requests, n.connect, n.request, n.recv} {
-		freeing.Free(evd != nil, evd.Free)
-	}
-	for _, lmr := range []*udat.LMR{n.in, n.out} {
-		freeing.Free(lmr != nil, lmr.Free)
-	}
-	freeing.Free(n.pz != nil, n.pz.Free)
-	freeing.Free(true, func() error { return n.ia.Close(udat.CloseGraceful) })
-	return freeing.Err()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	n.awaitDisconnects(ctx)
 }
+
+func (n *node) awaitDisconnects(ctx context.Context) {
+	for ; n.connected > 0; n.connected-- {
+		must(n.connect.Expect(ctx, udat.EventConnectionDisconnected))
+	}
+}
+
+// serve is the server, for one client.
+func (n *node) serve(ctx context.Context) {
+	must(udat.CreatePSP(n.ia, n.qualifier, n.requests))
+	say("waiting for a client at port %d", n.qualifier)
+	accepted := make([]bool, len(n.eps))
+	event, err := n.requests.Wait(ctx)
+	for i := range n.eps {
+		if i > 0 {
+			event, err = take(ctx, n.requests)
+		}
+		if err != nil {
+			check(fmt.Errorf("waiting for connection %d: %w", i+1, err))
+		}
+		n.accept(event.CR(), accepted)
+	}
+	for range n.eps {
+		must(n.connect.Expect(ctx, udat.EventConnectionEstablished))
+	}
+	say("all %d connected", len(n.eps))
+	n.transfer(ctx)
+	n.awaitDisconnects(ctx)
+}
+
+// accept accepts on the endpoint that the client requests.
+func (n *node) accept(cr *udat.CR, accepted []bool) {
+	var err error
+	var number uint32
+	b := must(cr.Query()).PrivateData
+	if len(b) >= 4 { // providers pad private data
+		number = binary.BigEndian.Uint32(b)
+	}
+	switch {
+	case len(b) < 4:
+		err = fmt.Errorf("private data % x, want the number of an endpoint, of 4 bytes", b)
+	case int64(number) >= int64(len(n.eps)):
+		err = fmt.Errorf("there is no endpoint %d: give both sides the same -c", number)
+	case accepted[number]:
+		err = fmt.Errorf("endpoint %d is connected already: is there another client?", number)
+	}
+	if err != nil {
+		check(errors.Join(fmt.Errorf("the client's request: %w", err), cr.Reject(nil)))
+	}
+	accepted[number] = true
+	n.sayMore("accepting on endpoint %d", number)
+	check(cr.Accept(n.eps[number], endpointNumber(int(number))))
+}
+
+// endpointNumber is the private data: which of the server's endpoints is to be connected.
+func endpointNumber(i int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(i)) }
 
 func (n *node) sayMore(format string, args ...any) {
-	if n.o.verbose {
+	if n.verbose {
 		say(format, args...)
 	}
 }

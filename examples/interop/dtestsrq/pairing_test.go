@@ -14,11 +14,8 @@ func TestMain(m *testing.M) { pairing.Main(m, main) }
 
 // Programs with the same qualifier cannot run at the same time.
 func TestGoWithGo(t *testing.T) {
-	self := ownProgram(t)
-	for _, provider := range udattest.Names(t) {
-		for _, flags := range []string{"", "-S 0", "-c 10 -B 20 -t 10", "-c 3 -B 4 -S 0 -b 12"} {
-			t.Run(provider+"/"+flags, func(t *testing.T) { pair(t, self, self, provider, flags, flags) })
-		}
+	for _, flags := range []string{"", "-S 0", "-c 10 -B 20 -t 10", "-c 3 -B 4 -S 0 -b 12"} {
+		pairEach(t, own(t), own(t), flags, flags)
 	}
 }
 
@@ -31,56 +28,42 @@ var flagSets = []struct{ own, native string }{
 }
 
 func TestGoClientWithCServer(t *testing.T) {
-	native := nativeProgram(t)
-	if native == nil {
-		return
-	}
-	for _, provider := range udattest.Names(t) {
-		for _, flags := range flagSets {
-			t.Run(provider+"/"+flags.own, func(t *testing.T) {
-				pair(t, native, ownProgram(t), provider, flags.native, flags.own)
-			})
-		}
+	for _, flags := range flagSets {
+		pairEach(t, native(t), own(t), flags.native, flags.own)
 	}
 }
 
 func TestCClientWithGoServer(t *testing.T) {
-	native := nativeProgram(t)
-	if native == nil {
-		return
-	}
-	for _, provider := range udattest.Names(t) {
-		for _, flags := range flagSets {
-			t.Run(provider+"/"+flags.own, func(t *testing.T) {
-				pair(t, ownProgram(t), native, provider, flags.own, flags.native)
-			})
-		}
+	for _, flags := range flagSets {
+		pairEach(t, own(t), native(t), flags.own, flags.native)
 	}
 }
 
 const failed = "Test Complete. FAILED"
 
-func ownProgram(t *testing.T) *pairing.Program {
+func own(t *testing.T) *pairing.Program {
 	return pairing.Own(t, "waiting for a client at port", "SRQ Test Complete. PASSED")
 }
 
-func nativeProgram(t *testing.T) *pairing.Program {
+func native(t *testing.T) *pairing.Program {
 	return pairing.Native(t, "dtestsrq", "Accepting...", "SRQ Test Complete.")
 }
 
-func sides(t *testing.T, server, client *pairing.Program, provider, serverLine, clientLine string) (s, c pairing.Side) {
-	return pairing.Side{Program: server, Flags: append([]string{"-P", provider}, strings.Fields(serverLine)...)},
-		pairing.Side{Program: client, Flags: append([]string{"-P", provider, "-h", pairing.Address(t, provider)}, strings.Fields(clientLine)...)}
-}
-
-func pair(t *testing.T, server, client *pairing.Program, provider, serverLine, clientLine string) {
-	s, c := sides(t, server, client, provider, serverLine, clientLine)
-	pairing.Run(t, s, c)
+func pairEach(t *testing.T, server, client *pairing.Program, serverFlags, clientFlags string) {
+	if server == nil || client == nil {
+		return
+	}
+	for _, provider := range udattest.Names(t) {
+		t.Run(provider+"/"+serverFlags, func(t *testing.T) {
+			s, c := pairing.Sides(t, server, client, provider, serverFlags, clientFlags)
+			pairing.Run(t, s, c)
+		})
+	}
 }
 
 // The C program with a shared queue takes and sends all messages, too, up to the missing event.
 func TestSharedQueueOfC(t *testing.T) {
-	native := nativeProgram(t)
+	native := native(t)
 	if native == nil {
 		return
 	}
@@ -90,7 +73,7 @@ func TestSharedQueueOfC(t *testing.T) {
 		t.Run(provider+"/C server", func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 			defer cancel()
-			server, client := sides(t, native, ownProgram(t), provider, line, line)
+			server, client := pairing.Sides(t, native, own(t), provider, line, line)
 			s, c := pairing.Start(t, ctx, server, client)
 			if err := c.Wait(); err != nil || !strings.Contains(c.Text(), client.Passes) {
 				t.Errorf("the client ended with %v and said\n%s", err, c.Text())
@@ -105,7 +88,7 @@ func TestSharedQueueOfC(t *testing.T) {
 		t.Run(provider+"/C client", func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 			defer cancel()
-			server, client := sides(t, ownProgram(t), native, provider, line, line)
+			server, client := pairing.Sides(t, own(t), native, provider, line, line)
 			s, c := pairing.Start(t, ctx, server, client)
 			if !c.Await(exchanged) {
 				t.Errorf("the client does not print %q:\n%s", exchanged, c.Text())
@@ -123,7 +106,6 @@ func TestSharedQueueOfC(t *testing.T) {
 // A client that starts before its server finds it. With socket CM it may also come at a bad moment: if the server
 // begins to listen while the library retries by itself, the library sends a longer request, which the server misreads.
 func TestClientFirst(t *testing.T) {
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
 		if strings.Contains(provider, "scm") {
 			continue
@@ -132,7 +114,7 @@ func TestClientFirst(t *testing.T) {
 			t.Run(provider+"/"+line, func(t *testing.T) {
 				ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 				defer cancel()
-				server, client := sides(t, self, self, provider, line, line)
+				server, client := pairing.Sides(t, own(t), own(t), provider, line, line)
 				c := client.Start(t, ctx, client.Flags)
 				if !c.Await("nobody listens") {
 					t.Fatalf("the client does not try: %v\n%s", c.Wait(), c.Text())
@@ -152,30 +134,24 @@ func TestClientFirst(t *testing.T) {
 
 // A server reports the error if its client has other flags.
 func TestFlagsDiffer(t *testing.T) {
-	self := ownProgram(t)
 	provider := udattest.Names(t)[0]
 	for _, flags := range []struct{ server, client, says string }{
 		{"-b 100", "-b 99", "give both sides the same -b"},
 		{"-t 4", "-t 2", "a connection ended"},
 	} {
 		t.Run(flags.server+"/"+flags.client, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
-			server, client := sides(t, self, self, provider, flags.server, flags.client)
-			s, c := pairing.Start(t, ctx, server, client)
-			c.Wait()
-			s.Fails(t, ctx, flags.says, failed)
+			server, client := pairing.Sides(t, own(t), own(t), provider, flags.server, flags.client)
+			pairing.Differ(t, server, client, []string{flags.says, failed}, nil)
 		})
 	}
 }
 
 // A side fails if its peer dies, with a shared queue and without.
 func TestPeerDies(t *testing.T) {
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
 		for _, line := range []string{"-c 2 -t 1000000000", "-c 2 -t 1000000000 -S 0"} {
 			t.Run(provider+"/"+line, func(t *testing.T) {
-				server, client := sides(t, self, self, provider, line, line)
+				server, client := pairing.Sides(t, own(t), own(t), provider, line, line)
 				pairing.PeerDies(t, server, client, " of 1000000000 bursts", "DAT_CONNECTION_EVENT_", failed)
 			})
 		}
@@ -184,13 +160,12 @@ func TestPeerDies(t *testing.T) {
 
 // An interrupted side and its peer end cleanly.
 func TestInterrupt(t *testing.T) {
-	self := ownProgram(t)
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 			defer cancel()
 			const line = "-c 2 -t 1000000000"
-			server, client := sides(t, self, self, provider, line, line)
+			server, client := pairing.Sides(t, own(t), own(t), provider, line, line)
 			s, c := pairing.Start(t, ctx, server, client)
 			if !c.Await(" of 1000000000 bursts") {
 				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
@@ -199,5 +174,13 @@ func TestInterrupt(t *testing.T) {
 			c.Fails(t, ctx, "dtestsrq: interrupted\n", failed)
 			s.Fails(t, ctx, "a connection ended", failed)
 		})
+	}
+}
+
+func TestWrongFlags(t *testing.T) {
+	for _, line := range []string{"x", "-b 11", "-c 101", "-B 101", "-t 0", "-p 65536", "-S 2", "-u", "-q 0x11", "-l 1"} {
+		if err := new(options).parse(strings.Fields(line)); err == nil {
+			t.Errorf("%q is accepted", line)
+		}
 	}
 }

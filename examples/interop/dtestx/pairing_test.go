@@ -14,33 +14,31 @@ import (
 func TestMain(m *testing.M) { pairing.Main(m, main) }
 
 // Programs with the same port and qualifier cannot run at the same time.
-func TestGoWithGo(t *testing.T) {
-	self := ownProgram(t)
-	pairEach(t, self, self, "", "-b20", "-v -b 70000")
-}
+func TestGoWithGo(t *testing.T) { pairEach(t, own(t), own(t), "", "-b20", "-v -b 70000") }
 
 // A run with the C program takes six seconds: the C program sleeps.
 func TestGoClientWithCServer(t *testing.T) {
-	if native := nativeProgram(t); native != nil && inStep(t) {
-		pairEach(t, native, ownProgram(t), "-b 70000")
+	if inStep(t) {
+		pairEach(t, native(t), own(t), "-b 70000")
 	}
 }
 
 func TestCClientWithGoServer(t *testing.T) {
-	if native := nativeProgram(t); native != nil && inStep(t) {
-		pairEach(t, ownProgram(t), native, "-v")
+	if inStep(t) {
+		pairEach(t, own(t), native(t), "-v")
 	}
 }
 
-const passed = "IB extension test - immed/atomic test PASSED"
+const (
+	passed = "IB extension test - immed/atomic test PASSED"
+	failed = "test FAILED"
+)
 
-const failed = "test FAILED"
-
-func ownProgram(t *testing.T) *pairing.Program {
+func own(t *testing.T) *pairing.Program {
 	return pairing.Own(t, "waiting for a client at port", passed)
 }
 
-func nativeProgram(t *testing.T) *pairing.Program {
+func native(t *testing.T) *pairing.Program {
 	return pairing.Native(t, "dtestx", "waiting to snd addr", passed)
 }
 
@@ -53,7 +51,7 @@ func extended(t *testing.T) bool {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 		defer cancel()
-		ownProgram(t).Start(t, ctx, []string{"-P", provider}).Fails(t, ctx, "the provider does not have the InfiniBand extensions", failed)
+		own(t).Start(t, ctx, []string{"-P", provider}).Fails(t, ctx, "the provider does not have the InfiniBand extensions", failed)
 	}
 	return false
 }
@@ -79,7 +77,7 @@ func inStep(t *testing.T) bool {
 }
 
 func pairEach(t *testing.T, server, client *pairing.Program, lines ...string) {
-	if !extended(t) {
+	if server == nil || client == nil || !extended(t) {
 		return
 	}
 	for _, provider := range udattest.Names(t) {
@@ -89,14 +87,8 @@ func pairEach(t *testing.T, server, client *pairing.Program, lines ...string) {
 	}
 }
 
-func sides(t *testing.T, server, client *pairing.Program, provider, line string) (s, c pairing.Side) {
-	flags := append([]string{"-P", provider}, strings.Fields(line)...)
-	return pairing.Side{Program: server, Flags: flags},
-		pairing.Side{Program: client, Flags: append([]string{"-h", pairing.Address(t, provider)}, flags...)}
-}
-
 func pair(t *testing.T, server, client *pairing.Program, provider, line string) {
-	s, c := sides(t, server, client, provider, line)
+	s, c := pairing.Sides(t, server, client, provider, line, line)
 	serverText, clientText := pairing.Run(t, s, c)
 	for test, op := range map[string]udat.DTO{
 		"RDMA_WRITE_WITH_IMMEDIATE_DATA": udat.DTOIBRDMAWriteImmed, "CMP_SWAP": udat.DTOIBCmpSwap, "FETCH_ADD": udat.DTOIBFetchAdd,
@@ -115,16 +107,9 @@ func TestSizesDiffer(t *testing.T) {
 	if !extended(t) {
 		return
 	}
-	self := ownProgram(t)
-	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-	defer cancel()
-	provider := udattest.Names(t)[0]
-	server, client := sides(t, self, self, provider, "-b 1000")
-	client.Flags = append(client.Flags, "-b", "1001")
-	s, c := pairing.Start(t, ctx, server, client)
-	for _, side := range []*pairing.Process{c, s} {
-		side.Fails(t, ctx, "give both the same -b", failed)
-	}
+	server, client := pairing.Sides(t, own(t), own(t), udattest.Names(t)[0], "-b 1000", "-b 1001")
+	reasons := []string{"give both the same -b", failed}
+	pairing.Differ(t, server, client, reasons, reasons)
 }
 
 // A server fails if its client dies while it waits for the client's swap. Only the C program takes long enough.
@@ -132,13 +117,13 @@ func TestPeerDies(t *testing.T) {
 	if !extended(t) || !has(t, udattest.Names(t)[0], udat.DTOIBCmpSwap) {
 		return
 	}
-	native := nativeProgram(t)
+	native := native(t)
 	if native == nil {
 		return
 	}
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
-			server, client := sides(t, ownProgram(t), native, provider, "")
+			server, client := pairing.Sides(t, own(t), native, provider, "", "")
 			// The server waits for the client, which sleeps for a second.
 			pairing.PeerDies(t, server, client, "the compare found", "dtestx: ", failed)
 		})
@@ -151,7 +136,7 @@ func TestInterrupt(t *testing.T) {
 		return
 	}
 	for _, provider := range udattest.Names(t) {
-		pairing.Interrupt(t, pairing.Side{Program: ownProgram(t), Flags: []string{"-P", provider}}, "dtestx: interrupted\n", failed)
+		pairing.Interrupt(t, pairing.Side{Program: own(t), Flags: []string{"-P", provider}}, "dtestx: interrupted\n", failed)
 	}
 }
 
@@ -160,7 +145,7 @@ func TestServerListensLate(t *testing.T) {
 	if !extended(t) {
 		return
 	}
-	self := ownProgram(t)
+	self := own(t)
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
 		defer cancel()
@@ -169,13 +154,9 @@ func TestServerListensLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer requests.Free()
-		listener, err := dtestparams.Listen(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
 		address := udattest.Address(t, ia)
 		c := self.Start(t, ctx, []string{"-h", address.String()})
-		conn, err := listener.Accept()
+		conn, err := dtestparams.Accept(ctx, func() {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +164,7 @@ func TestServerListensLate(t *testing.T) {
 		if err := conn.Send(dtestparams.Parameters{Address: address, Provider: ia.Name()}); err != nil {
 			t.Fatal(err)
 		}
-		if !c.Await("the server does not listen yet") {
+		if !c.Await("nobody listens yet") {
 			t.Fatalf("the client ended with %v and said\n%s", c.Wait(), c.Text())
 		}
 		psp, err := udat.CreatePSP(ia, qualifier, requests)
@@ -200,4 +181,12 @@ func TestServerListensLate(t *testing.T) {
 		}
 		c.Fails(t, ctx, "PEER_REJECTED", failed)
 	})
+}
+
+func TestWrongFlags(t *testing.T) {
+	for _, line := range []string{"x", "-b 19", "-p", "-u", "-U 4", "-m", "-c", "-s -h host"} {
+		if err := new(options).parse(strings.Fields(line)); err == nil {
+			t.Errorf("%q is accepted", line)
+		}
+	}
 }

@@ -86,6 +86,14 @@ type Side struct {
 	Flags []string
 }
 
+// Sides returns both sides of a pair on an adapter of this machine, with those of their flags that dtest, dtestx and dtestsrq
+// have in common, and others.
+func Sides(t testing.TB, server, client *Program, provider, serverFlags, clientFlags string) (s, c Side) {
+	t.Helper()
+	return Side{server, append([]string{"-P", provider}, strings.Fields(serverFlags)...)},
+		Side{client, append([]string{"-h", Address(t, provider), "-P", provider}, strings.Fields(clientFlags)...)}
+}
+
 // Start starts both sides, the client when the server is ready. Processes that still run when ctx ends are killed.
 func Start(t testing.TB, ctx context.Context, server, client Side) (s, c *Process) {
 	t.Helper()
@@ -146,6 +154,16 @@ func Interrupt(t testing.TB, server Side, reasons ...string) {
 	}
 	s.Signal(os.Interrupt)
 	s.Fails(t, ctx, reasons...)
+}
+
+// Differ checks that the sides that it names fail and say why, as the two were given flags that do not go together.
+func Differ(t testing.TB, server, client Side, serverSays, clientSays []string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), Bound)
+	defer cancel()
+	s, c := Start(t, ctx, server, client)
+	c.Fails(t, ctx, clientSays...)
+	s.Fails(t, ctx, serverSays...)
 }
 
 // Address returns an adapter's address, for clients.

@@ -1,5 +1,4 @@
-// Package testprogram has what the ports of the native stack's test programs dtest,
-// dtestx and dtestsrq have in common.
+// Package testprogram has what the ports of the native stack's test programs have in common.
 package testprogram
 
 import (
@@ -9,22 +8,20 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/goudat/goudat/examples/interop/internal/getopt"
 )
 
-// ErrHelp is the error of flags that ask for the usage.
-var ErrHelp = errors.New("help is asked for")
-
-// Program is one of the programs, with options of type O.
-type Program[O any] struct {
+// Program is one of the programs.
+type Program struct {
 	Name  string
 	Help  string // the flag that asks for the usage
 	Usage string
-	Parse func(args []string) (O, error)
-	Run   func(ctx context.Context, o O) error
+	Parse func(args []string) error
+	Run   func(ctx context.Context) // ends with Check, or succeeds
 
-	// LastLine returns what the program prints at the end, "" for nothing. verdict is
-	// PASSED or FAILED.
-	LastLine func(o O, verdict string) string
+	// LastLine returns what the program prints at the end, "" for nothing. verdict is PASSED or FAILED.
+	LastLine func(verdict string) string
 }
 
 const (
@@ -32,19 +29,17 @@ const (
 	exitUsage   = 2
 )
 
-// Main runs the program with the flags of the process, and ends the process. An
-// interrupt ends the context of Run.
-func (p *Program[O]) Main() {
+// Main runs the program with the flags of the process, and ends the process. An interrupt ends the context of Run.
+func (p Program) Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := p.main(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)
 }
 
-func (p *Program[O]) main(ctx context.Context, args []string) (code int) {
-	o, err := p.Parse(args)
-	switch {
-	case errors.Is(err, ErrHelp):
+func (p Program) main(ctx context.Context, args []string) (code int) {
+	switch err := p.Parse(args); {
+	case errors.Is(err, getopt.ErrHelp):
 		fmt.Print(p.Usage)
 		return 0
 	case err != nil:
@@ -52,13 +47,39 @@ func (p *Program[O]) main(ctx context.Context, args []string) (code int) {
 		return exitUsage
 	}
 	verdict := "PASSED"
-	if err := p.Run(ctx, o); err != nil {
+	if err := Attempt(func() { p.Run(ctx) }); err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted")
 		}
 		fmt.Fprintf(os.Stderr, "%s: %v\n", p.Name, err)
 		verdict, code = "FAILED", exitFailure
 	}
-	fmt.Print(p.LastLine(o, verdict))
+	fmt.Print(p.LastLine(verdict))
 	return code
+}
+
+// failure is the error of a Check.
+type failure struct{ error }
+
+// Check ends what Attempt or Main runs if err is not nil, after its deferred calls, as t.Fatal ends a test. It must be called
+// on the same goroutine.
+func Check(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
+}
+
+// Attempt returns the error of the Check that has ended run, nil for none.
+func Attempt(run func()) (err error) {
+	defer func() {
+		switch ended := recover().(type) {
+		case nil:
+		case failure:
+			err = ended.error
+		default:
+			panic(ended)
+		}
+	}()
+	run()
+	return nil
 }

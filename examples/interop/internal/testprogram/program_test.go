@@ -4,59 +4,31 @@ import (
 	"context"
 	"errors"
 	"testing"
+
+	"github.com/goudat/goudat/examples/interop/internal/getopt"
 )
 
 func TestExitCodes(t *testing.T) {
 	wrong := errors.New("wrong")
-	p := Program[string]{
-		Name:  "test",
-		Help:  "-?",
-		Usage: "Usage: test\n",
-		Parse: func(args []string) (string, error) {
-			switch args[0] {
-			case "help":
-				return "", ErrHelp
-			case "unknown":
-				return "", wrong
-			}
-			return args[0], nil
-		},
-		Run: func(ctx context.Context, o string) error {
-			if o == "fails" {
-				return wrong
-			}
-			return nil
-		},
-	}
 	for _, c := range []struct {
-		arg     string
-		code    int
-		verdict string // "" if the program has not run
+		parsed, checked error
+		code            int
+		verdict         string // "" if the program has not run
 	}{
-		{"help", 0, ""},
-		{"unknown", exitUsage, ""},
-		{"fails", exitFailure, "FAILED"},
-		{"works", 0, "PASSED"},
+		{getopt.ErrHelp, nil, 0, ""},
+		{wrong, nil, exitUsage, ""},
+		{nil, wrong, exitFailure, "FAILED"},
+		{nil, nil, 0, "PASSED"},
 	} {
 		got := ""
-		p.LastLine = func(o, verdict string) string {
-			got = verdict
-			return ""
+		p := Program{
+			Name: "test", Help: "-?", Usage: "Usage: test\n",
+			Parse:    func([]string) error { return c.parsed },
+			Run:      func(context.Context) { Check(c.checked) },
+			LastLine: func(verdict string) string { got = verdict; return "" },
 		}
-		if code := p.main(t.Context(), []string{c.arg}); code != c.code || got != c.verdict {
-			t.Errorf("%s: code %d and verdict %q, want %d and %q", c.arg, code, got, c.code, c.verdict)
+		if code := p.main(t.Context(), nil); code != c.code || got != c.verdict {
+			t.Errorf("%+v: code %d and verdict %q", c, code, got)
 		}
-	}
-}
-
-func TestFreeing(t *testing.T) {
-	one, two := errors.New("one"), errors.New("two")
-	var f Freeing
-	f.Free(false, func() error { panic("it was not made") })
-	f.Free(true, func() error { return one })
-	f.Free(true, func() error { return nil })
-	f.Free(true, func() error { return two })
-	if err := f.Err(); !errors.Is(err, one) || !errors.Is(err, two) {
-		t.Errorf("the errors are %v, want both", err)
 	}
 }

@@ -1,10 +1,13 @@
 package dtestparams
 
 import (
+	"context"
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -44,6 +47,11 @@ func TestLayoutOfIPv6(t *testing.T) {
 	if got := strings.TrimRight(marshaled(t, p), "\x00"); got != text {
 		t.Errorf("the message is %q, want %q", got, text)
 	}
+	for _, bad := range []string{"", "two words", strings.Repeat("p", maxProvider+1)} {
+		if b, err := (Parameters{p.Address, bad}).marshal(); err == nil {
+			t.Errorf("the provider %q is sent as %q", bad, b)
+		}
+	}
 	long := Parameters{netip.MustParseAddr("fd00:1111:2222:3333:4444:5555:6666:7777"), strings.Repeat("p", maxProvider)}
 	if b, err := long.marshal(); err == nil {
 		t.Errorf("what does not fit is sent as %q", b)
@@ -65,5 +73,42 @@ func TestNotUnderstood(t *testing.T) {
 		if p, err := parse(b); err == nil {
 			t.Errorf("%q returned %v", text, p)
 		}
+	}
+}
+
+// Each side hears from the other, until that leaves or the context ends.
+func TestConnection(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	clients := make(chan *Conn, 1)
+	server, err := Accept(ctx, func() {
+		go func() {
+			client, err := Dial(ctx, "127.0.0.1")
+			if err != nil {
+				t.Error(err)
+			}
+			clients <- client
+		}()
+	})
+	client := <-clients
+	if err != nil || client == nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, c := range []struct{ from, to *Conn }{{server, client}, {client, server}} {
+		want := Parameters{netip.MustParseAddr("10.1.2.3"), "cma:eth0"}
+		if err := c.from.Send(want); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.to.Receive(); err != nil || got != want {
+			t.Errorf("got %v and %v, want %v", got, err, want)
+		}
+	}
+	time.AfterFunc(10*time.Millisecond, cancel)
+	if _, err := client.Receive(); !errors.Is(err, context.Canceled) {
+		t.Errorf("receiving ends with %v", err)
+	}
+	server.Close()
+	if _, err := Accept(ctx, func() {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("accepting ends with %v", err)
 	}
 }
