@@ -53,6 +53,7 @@ func TestNativeFails(t *testing.T) {
 		{"neither source nor system", nil, []string{"--rdma-core", "mine"}, 1, []string{"source or system"}},
 		{"another architecture over the system", nil, []string{"--rdma-core", "system", "--arch", "arm64"}, 1, []string{"--arch needs rdma-core from source"}},
 		{"a package with a prefix", nil, []string{"--deb", "--prefix", "/usr"}, 1, []string{"--deb makes packages"}},
+		{"a package over another rdma-core", nil, []string{"--deb", "--rdma-core", "source"}, 1, []string{"--deb makes packages"}},
 		{"a package without patches", nil, []string{"--rpm", "--unpatched"}, 1, []string{"--rpm makes packages"}},
 		{"one file over the system", nil, []string{"--rdma-core", "system", "--static"}, 1, []string{"--static goes with"}},
 		{"one file without patches", nil, []string{"--unpatched", "--static"}, 1, []string{"--static goes with"}},

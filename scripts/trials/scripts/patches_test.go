@@ -117,6 +117,10 @@ func TestSeries(t *testing.T) {
 		t.Errorf("dist prints %q, and %q", first, second)
 	}
 	run("diff", "-r", work+"/1", work+"/2")
+	write(t, work+"/scripts/dapl/debian/source/options", "compression = \"xz\"\n")
+	if first, second := run("ls", work+"/1"), run(series, "dist", work+"/3"); strings.Contains(second, strings.TrimSpace(first)) {
+		t.Errorf("with another packaging, dist prints %q again", second)
+	}
 	for _, wrong := range [][]string{{"checkout", work + "/all"}, {"checkout", work + "/none", "nothing"}, {"write", work}, {"dist"}, {"other", work}} {
 		if out, err := exec.Command(series, wrong...).CombinedOutput(); err == nil {
 			t.Errorf("series %s succeeds: %s", wrong, out)
