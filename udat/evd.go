@@ -42,6 +42,15 @@ func (evd *EVD) enter(op string) error {
 	return evd.object().unusableOr(op, NoSubtype, nil)
 }
 
+// set sets a switch of the queue.
+func (evd *EVD) set(op string, native func(*notify.Queue, bool) cgo.Return, on bool) error {
+	if err := evd.enter(op); err != nil {
+		return err
+	}
+	defer evd.queue.Leave()
+	return check(op, native(&evd.queue, on))
+}
+
 func (evd *EVD) nativeHandle() cgo.EVDHandle {
 	if evd == nil {
 		return 0

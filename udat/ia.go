@@ -22,7 +22,6 @@ type IA struct {
 
 	attr         IAAttr
 	providerAttr ProviderAttr
-	iwarp        bool
 	overTCP      bool // the provider connects over TCP
 
 	epDefaults atomic.Pointer[cgo.EPAttr] // nil until the library was asked

@@ -7,19 +7,21 @@ import (
 
 // service is what a PSP and an RSP have in common.
 type service struct {
-	obj    object
-	ia     *IA
-	evd    *EVD
-	qual   ConnQual
-	handle uintptr
+	obj  object
+	ia   *IA
+	evd  *EVD
+	qual ConnQual
+	ep   *EP // reserved, nil for a PSP
 
 	psp *PSP // the PSP that this is part of, or nil
 	rsp *RSP // the RSP that this is part of, or nil
 }
 
+func (s *service) object() *object { return &s.obj }
+
 // listen creates the native service point. Goroutines that take its requests wait until it is
 // complete. The caller has entered the adapter and the event dispatcher.
-func (s *service) listen(op, kind string, free func() error, create func() (uintptr, cgo.Return)) error {
+func (s *service) listen(op, kind string, free func() error, create func() (cgo.Handle, cgo.Return)) error {
 	if s.evd.flags&EVDCR == 0 {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEVDCR, "the event dispatcher was made for %v: create it with EVDCR", s.evd.flags)
 	}
@@ -33,18 +35,9 @@ func (s *service) listen(op, kind string, free func() error, create func() (uint
 	if !r.OK() {
 		return s.ia.cannotListen(op, s.qual, r)
 	}
-	s.handle = handle
-	s.obj.born(kind, cgo.Handle(handle), NoSubtype, free, &s.ia.obj.Object, &s.evd.obj.Object)
-	s.ia.addObject(s.point())
+	s.obj.born(kind, handle, NoSubtype, free, &s.ia.obj.Object, &s.evd.obj.Object)
+	s.ia.addObject(s)
 	return nil
-}
-
-// point returns the service point that this is part of.
-func (s *service) point() anyObject {
-	if s.psp != nil {
-		return s.psp
-	}
-	return s.rsp
 }
 
 // free ends the service: no more requests arrive, and those that were not
@@ -53,8 +46,8 @@ func (s *service) free(op string, invalid ReturnSubtype, native func() error) er
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
 	}
-	s.evd.queue.Lock()           // a request that was taken is among the users by now
-	s.ia.removeObject(s.point()) // what comes from here on is rejected
+	s.evd.queue.Lock()   // a request that was taken is among the users by now
+	s.ia.removeObject(s) // what comes from here on is rejected
 	s.evd.queue.Unlock()
 	s.obj.Leave()
 	logging.Quiet(func() {
@@ -64,7 +57,7 @@ func (s *service) free(op string, invalid ReturnSubtype, native func() error) er
 	})
 	err := s.obj.seal(op, invalid, native)
 	if err != nil && s.obj.Enter() {
-		s.ia.addObject(s.point())
+		s.ia.addObject(s)
 		s.obj.Leave()
 	}
 	return err

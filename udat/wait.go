@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // Wait takes one event. It waits until ctx ends; a queued event is returned even after that. If ctx
@@ -97,22 +98,14 @@ var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "
 //
 //	Implements: DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) SetUnwaitable() error {
-	return evd.setUnwaitable("dat_evd_set_unwaitable", true)
+	return evd.set("dat_evd_set_unwaitable", (*notify.Queue).SetUnwaitable, true)
 }
 
 // ClearUnwaitable allows waits again.
 //
 //	Implements: DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) ClearUnwaitable() error {
-	return evd.setUnwaitable("dat_evd_clear_unwaitable", false)
-}
-
-func (evd *EVD) setUnwaitable(op string, unwaitable bool) error {
-	if err := evd.enter(op); err != nil {
-		return err
-	}
-	defer evd.queue.Leave()
-	return check(op, evd.queue.SetUnwaitable(unwaitable))
+	return evd.set("dat_evd_clear_unwaitable", (*notify.Queue).SetUnwaitable, false)
 }
 
 // SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, spins in C before it sleeps:
