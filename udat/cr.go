@@ -136,8 +136,7 @@ func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native fu
 	return outcome
 }
 
-// accept is the endpoint's part of CR.Accept. It reports whether the library
-// has seen the request.
+// accept is the endpoint's part of CR.Accept. It reports whether the library has seen the request.
 func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return false, err

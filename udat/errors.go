@@ -187,8 +187,7 @@ func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any
 	return logged(&Error{Op: op, Return: classError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)})
 }
 
-// invalid makes the error of a call that needs no library, and is wrong without
-// one too.
+// invalid makes the error of a call that needs no library, and is wrong without one too.
 func invalid(op string, s ReturnSubtype, format string, args ...any) error {
 	return &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(s), Detail: fmt.Sprintf(format, args...)}
 }

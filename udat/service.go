@@ -42,8 +42,7 @@ func (s *service) listen(op, kind string, free func() error, create func() (cgo.
 	return nil
 }
 
-// free ends the service: no more requests arrive, and those that were not
-// answered are rejected.
+// free ends the service: no more requests arrive, and those that were not answered are rejected.
 func (s *service) free(op string, invalid ReturnSubtype, native func() error) error {
 	if err := s.obj.enter(op, invalid); err != nil {
 		return err
