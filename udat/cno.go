@@ -215,18 +215,14 @@ func (evd *EVD) ModifyCNO(cno *CNO) error {
 // Enable lets events, even queued ones, trigger the CNO. EVDs start enabled.
 //
 //	Implements: DAT_RETURN dat_evd_enable(IN DAT_EVD_HANDLE evd_handle)
-func (evd *EVD) Enable() error { return evd.setDisabled("dat_evd_enable", false) }
+func (evd *EVD) Enable() error {
+	return evd.set("dat_evd_enable", (*notify.Queue).SetDisabled, false)
+}
 
 // Disable keeps events from triggering the CNO of the dispatcher. Wait, Poll and the other calls
 // that take events work as before.
 //
 //	Implements: DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
-func (evd *EVD) Disable() error { return evd.setDisabled("dat_evd_disable", true) }
-
-func (evd *EVD) setDisabled(op string, disabled bool) error {
-	if err := evd.enter(op); err != nil {
-		return err
-	}
-	defer evd.queue.Leave()
-	return check(op, evd.queue.SetDisabled(disabled))
+func (evd *EVD) Disable() error {
+	return evd.set("dat_evd_disable", (*notify.Queue).SetDisabled, true)
 }

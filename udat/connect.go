@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -158,4 +159,76 @@ func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) er
 		}
 		return checkFile(op, r, ep.ia.overTCP)
 	})
+}
+
+// ConnectAndWait calls Connect and waits for the outcome on the connect EVD. No other endpoint or
+// wait may use that EVD meanwhile. ConnectAndWait returns the private data of the peer's answer. If
+// there is no connection, the error is an *EventError; Reset the endpoint before it connects again.
+// If ctx ends first, ConnectAndWait disconnects the endpoint abruptly and returns the context's
+// error. The event of that follows on the connect EVD.
+func (ep *EP) ConnectAndWait(ctx context.Context, remote netip.Addr, qual ConnQual, privateData []byte) ([]byte, error) {
+	if err := ep.Connect(remote, qual, TimeoutInfinite, privateData); err != nil {
+		return nil, err
+	}
+	return ep.waitEstablished(ctx)
+}
+
+func (ep *EP) waitEstablished(ctx context.Context) (privateData []byte, err error) {
+	if err := ep.lockRequests(waitOp); err != nil {
+		return nil, err
+	}
+	connect := ep.parts.connect
+	ep.unlockRequests()
+	event, err := connect.Expect(ctx, EventConnectionEstablished)
+	if err == nil && event.EP() != ep {
+		err = &EventError{Want: EventConnectionEstablished, Event: event}
+	}
+	if wrong := (*EventError)(nil); err != nil && !errors.As(err, &wrong) {
+		_ = ep.Disconnect(CloseAbrupt)
+	}
+	return event.PrivateData(), err
+}
+
+// Disconnect ends the connection, or the attempt to connect, and does not wait. Both sides get
+// EventConnectionDisconnected on their connect EVDs, after the completions of all requests, for
+// which the library waits up to 250 ms. CloseAbrupt fails outstanding operations with
+// DTOErrFlushed. CloseGraceful lets requests complete first: the endpoint is in DISCONNECT_PENDING
+// and refuses new ones until then, or until CloseAbrupt. Before a connection Disconnect fails with
+// ErrInvalidState; after it, it does nothing.
+//
+//	Implements: DAT_RETURN dat_ep_disconnect(IN DAT_EP_HANDLE ep_handle,
+//	    IN DAT_CLOSE_FLAGS disconnect_flags)
+func (ep *EP) Disconnect(flags CloseFlags) (err error) {
+	const op = "dat_ep_disconnect"
+	if err := ep.lockRequests(op); err != nil {
+		return err
+	}
+	defer ep.unlockRequests()
+	if flags != CloseAbrupt && flags != CloseGraceful {
+		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be CloseAbrupt or CloseGraceful", flags)
+	}
+	call := shadow.DisconnectAbrupt
+	if flags == CloseGraceful {
+		call = shadow.DisconnectGraceful
+	}
+	defer ep.shadow.Begin(call).End(&err)
+	return checkState(op, cgo.EPDisconnect(ep.handle, cgo.CloseFlags(flags)), "the endpoint has no connection: there is nothing to disconnect")
+}
+
+// Reset makes a disconnected endpoint UNCONNECTED again, with the same attributes. On an
+// UNCONNECTED endpoint it takes back receives. Receives that are still posted complete with
+// DTOErrFlushed, and queued events stay. Reset fails with ErrInvalidState in any other state.
+//
+//	Implements: DAT_RETURN dat_ep_reset(IN DAT_EP_HANDLE ep_handle)
+func (ep *EP) Reset() (err error) {
+	const op = "dat_ep_reset"
+	if err := ep.lockRequests(op); err != nil {
+		return err
+	}
+	defer ep.unlockRequests()
+	defer ep.shadow.Begin(shadow.Reset).End(&err)
+	ep.recv.mu.Lock()
+	defer ep.recv.mu.Unlock()
+	return checkState(op, cgo.EPReset(ep.handle), "the endpoint must be disconnected or unconnected: Disconnect it and wait for EventConnectionDisconnected, "+
+		"or free the reserved service point that holds it")
 }

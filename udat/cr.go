@@ -39,10 +39,7 @@ type CRParam struct {
 
 // newCR asks the library about the request: it forgets it with the answer.
 func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
-	cr := &CR{ia: s.ia, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp, ConnQual: s.qual}}
-	if s.rsp != nil {
-		cr.param.LocalEP = s.rsp.ep
-	}
+	cr := &CR{ia: s.ia, handle: data.CRHandle, param: CRParam{PSP: s.psp, RSP: s.rsp, ConnQual: s.qual, LocalEP: s.ep}}
 	var param cgo.CRParam
 	cr.queryErr = check(queryCROp, cgo.CRQuery(data.CRHandle, cgo.CRFieldAll, &param))
 	if cr.queryErr == nil {
@@ -139,8 +136,7 @@ func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native fu
 	return outcome
 }
 
-// accept is the endpoint's part of CR.Accept. It reports whether the library
-// has seen the request.
+// accept is the endpoint's part of CR.Accept. It reports whether the library has seen the request.
 func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return false, err

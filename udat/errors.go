@@ -47,25 +47,18 @@ type Error struct {
 // Error returns the names of the call and of the code, and Detail or else the cause, for people.
 // The text may change: match with errors.Is.
 func (e *Error) Error() string {
-	s := "udat: " + e.Op + ": " + text(e.Return)
-	if e.Detail != "" {
-		s += ": " + e.Detail
+	code := fmt.Sprintf("%v (code 0x%08x)", e.Return, uint32(e.Return))
+	if major, minor, err := Strerror(e.Return); err == nil {
+		code = strings.TrimSuffix(major+" "+minor, " ")
 	}
-	if e.Err != nil && e.Detail == "" {
+	s := "udat: " + e.Op + ": " + code
+	switch {
+	case e.Detail != "":
+		s += ": " + e.Detail
+	case e.Err != nil:
 		s += ": " + e.Err.Error()
 	}
 	return s
-}
-
-func text(r Return) string {
-	major, minor, err := Strerror(r)
-	switch {
-	case err != nil:
-		return fmt.Sprintf("%v (code 0x%08x)", r, uint32(r))
-	case minor == "":
-		return major
-	}
-	return major + " " + minor
 }
 
 // Strerror returns the C names of the type and the subtype of a code; minor is empty without a
@@ -194,8 +187,7 @@ func refuse(op string, t ReturnType, s ReturnSubtype, format string, args ...any
 	return logged(&Error{Op: op, Return: classError | Return(t) | Return(s), Detail: fmt.Sprintf(format, args...)})
 }
 
-// invalid makes the error of a call that needs no library, and is wrong without
-// one too.
+// invalid makes the error of a call that needs no library, and is wrong without one too.
 func invalid(op string, s ReturnSubtype, format string, args ...any) error {
 	return &Error{Op: op, Return: classError | Return(ErrInvalidParameter) | Return(s), Detail: fmt.Sprintf(format, args...)}
 }

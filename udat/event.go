@@ -189,7 +189,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 // freed since is rejected.
 func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 	evd.listening.Lock() // the goroutine that creates the service point may not have its handle yet
-	s := evd.ia.serviceWithHandle(cgo.Handle(data.SPHandle))
+	s, _ := evd.ia.objectWithHandle(cgo.Handle(data.SPHandle)).(*service)
 	evd.listening.Unlock()
 	if s == nil {
 		cgo.CRReject(data.CRHandle, nil)
@@ -198,8 +198,8 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 	*event = Event{Number: EventConnectionRequest, rare: &rareParts{cr: newCR(s, data)}}
 	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
 	logging.Connection(cgo.EventConnectionRequest, evd.ia.name, s.obj.Record)
-	if s.rsp != nil && s.rsp.ep.shadow != nil {
-		shadow.Assert(&evd.queue, func() { s.rsp.ep.shadow.Event(cgo.EventConnectionRequest) })
+	if s.ep != nil && s.ep.shadow != nil {
+		shadow.Assert(&evd.queue, func() { s.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}
 	return true
 }
@@ -219,14 +219,4 @@ func littleEndian(v uint32) uint32 {
 	var b [4]byte
 	binary.LittleEndian.PutUint32(b[:], v)
 	return binary.NativeEndian.Uint32(b[:])
-}
-
-func (ia *IA) serviceWithHandle(handle cgo.Handle) *service {
-	switch o := ia.objectWithHandle(handle).(type) {
-	case *PSP:
-		return &o.service
-	case *RSP:
-		return &o.service
-	}
-	return nil
 }

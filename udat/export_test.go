@@ -53,7 +53,7 @@ func Endpoints(evd *EVD) int {
 }
 
 // EndService does what Free does first: nobody takes the requests to the service point any more.
-func EndService(psp *PSP) { psp.service.ia.removeObject(psp) }
+func EndService(psp *PSP) { psp.service.ia.removeObject(&psp.service) }
 
 // PostedAtOnce returns how many requests the latest crossing for the endpoint was for.
 func PostedAtOnce(ep *EP) int { return len(ep.request.posts) }

@@ -22,7 +22,6 @@ type IA struct {
 
 	attr         IAAttr
 	providerAttr ProviderAttr
-	iwarp        bool
 	overTCP      bool // the provider connects over TCP
 
 	epDefaults atomic.Pointer[cgo.EPAttr] // nil until the library was asked
@@ -142,9 +141,8 @@ func (ia *IA) objectWithHandle(handle cgo.Handle) anyObject {
 	return ia.objects[handle]
 }
 
-// addressGone is the error of a call that fails because the address of the adapter has gone.
-// The library reads the address when it opens the device, and keeps both for all adapters of
-// a name.
+// addressGone is the error of a call that fails because the address of the adapter has gone. The
+// library reads the address when it opens the device, and keeps both for all adapters of a name.
 func (ia *IA) addressGone(op string) error {
 	address := ia.attr.Address
 	with, err := machine.InterfacesWith(address)

@@ -88,11 +88,10 @@ func (ia *IA) abortAttempts() {
 	}
 }
 
-// freeChildren frees what is alive on the adapter, endpoints after the requests of others,
-// which are answered with that. What is in use still is freed in the next round. A service
-// point need not wait for its requests, of which others may take more.
-// The errors do not matter: another goroutine may have freed a child meanwhile, and a
-// child that cannot be freed makes the close fail.
+// freeChildren frees what is alive on the adapter, endpoints after the requests of others, which
+// are answered with that. What is in use still is freed in the next round. A service point need not
+// wait for its requests, of which others may take more. The errors do not matter: another goroutine
+// may have freed a child meanwhile, and a child that cannot be freed makes the close fail.
 func (ia *IA) freeChildren() {
 	for children := ia.obj.Users(); len(children) > 0; children = ia.obj.Users() {
 		freed := false

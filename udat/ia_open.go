@@ -105,15 +105,13 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	if ia.attr, ia.providerAttr, err = ia.query(); err != nil {
 		return err
 	}
-	switch machine.TransportOf(ia.attr.AdapterName) {
-	case cgo.IBVTransportIWARP:
-		ia.iwarp = true
-	case cgo.IBVTransportUnknown:
+	transport := machine.TransportOf(ia.attr.AdapterName)
+	if transport == cgo.IBVTransportUnknown {
 		if err := fileLimit(op, machine.FilesOfList); err != nil {
 			return err
 		}
 	}
-	if err := ia.checkOpened(op); err != nil {
+	if err := ia.checkOpened(op, transport); err != nil {
 		return err
 	}
 	forgettable := weak.Make(ia) // the notifier is no reason to keep it
@@ -139,8 +137,8 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 // checkOpened refuses an adapter that opens and can neither listen nor connect: over iWARP with the
 // socket CM provider, which connects queue pairs in a way that only InfiniBand and RoCE have, or
 // since the library has opened its device before.
-func (ia *IA) checkOpened(op string) error {
-	if ia.iwarp && ia.overTCP {
+func (ia *IA) checkOpened(op string, transport cgo.IBVTransportType) error {
+	if transport == cgo.IBVTransportIWARP && ia.overTCP {
 		return withProblem(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",
 			device.ProblemWrongProvider, ia.attr.AdapterName))
 	}

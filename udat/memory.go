@@ -89,9 +89,8 @@ func refusePageSize(pageSize int) error {
 	return refuse(registerOp, ErrInvalidParameter, InvalidArg3, "the size of a page is %d, the kernel has huge pages of %v bytes", pageSize, sizes)
 }
 
-// pins holds the pins of all registered memory. The adapter reaches that until
-// it is deregistered, even when the program has dropped the region, and the
-// runtime ends a program that drops a pin.
+// pins holds the pins of all registered memory. The adapter reaches that until it is deregistered,
+// even when the program has dropped the region, and the runtime ends a program that drops a pin.
 var pins sync.Map
 
 func newPin(memory []byte) *runtime.Pinner {

@@ -103,8 +103,7 @@ func needRevision(op string) error {
 	return wrongLibrary(op, "the loader found %s, which %s, and udat needs revision %d%s", cgo.FileOf(0, "dat_ia_openv"), having(revision), neededRevision, opening.PassedOver("libdat2.so.2"))
 }
 
-// checkProviderLibrary fails if a provider's library is not of libdat2's revision, which
-// is right.
+// checkProviderLibrary fails if a provider's library is not of libdat2's revision, which is right.
 func checkProviderLibrary(op string, library cgo.Library) error {
 	revision, needed := cgo.Number(library, providerRevisionSymbol), cgo.Number(0, revisionSymbol)
 	if revision == needed {

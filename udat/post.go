@@ -99,3 +99,117 @@ func (ep *EP) queue(op *operation) *workQueue {
 	}
 	return &ep.request
 }
+
+// PostBatch posts operations in order, and returns how many were accepted. It stops at the first
+// that is refused; the error says why. Each is checked, and completes, as if posted alone: see
+// PostSend.
+//
+// Up to 64 consecutive receives, or requests, cross into C at once; other posts may come between
+// two such parts. PostBatch does not keep the slice, and allocates only the first time on an
+// endpoint. With soft-RoCE a post takes 20 µs and longer: a program that posts for milliseconds
+// should call runtime.Gosched now and then, or Go's runtime takes its processor away.
+func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
+	call := opSend.call
+	if len(batch) == 0 || ep == nil {
+		return 0, ep.object().unusableOr(call, InvalidHandleEP, nil)
+	}
+	for accepted < len(batch) && err == nil {
+		first := batchedOperation(batch[accepted].Operation)
+		if first == nil {
+			return accepted, ep.obj.unusableOr(call, InvalidHandleEP, refuse(call, ErrInvalidParameter, NoSubtype,
+				"Operation of post %d of the batch is %v, it must be DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite: set it, and post others with the method of their own", accepted, batch[accepted].Operation))
+		}
+		q := ep.queue(first)
+		var n int
+		q.mu.Lock()
+		n, err = q.postSome(ep, first == &opReceive, batch[accepted:min(len(batch), accepted+mostAtOnce)])
+		q.mu.Unlock()
+		accepted += n
+	}
+	ep.ia.refusedPost(err)
+	return accepted, err
+}
+
+// mostAtOnce bounds the operations of one crossing, which holds the queue's lock. A crossing
+// takes 29 ns, half a nanosecond for each operation.
+const mostAtOnce = 64
+
+// postSome posts the leading operations of batch that are receives, or requests. The caller holds
+// mu.
+func (q *workQueue) postSome(ep *EP, receives bool, batch []Post) (accepted int, err error) {
+	q.posts, q.iov = q.posts[:0], q.iov[:0]
+	for i := range batch {
+		op := batchedOperation(batch[i].Operation)
+		if op == nil || (op == &opReceive) != receives {
+			break
+		}
+		if err = q.add(op, &batch[i], argument{&ep.obj, InvalidHandleEP}); err != nil {
+			break
+		}
+	}
+	if len(q.posts) == 0 {
+		return 0, err
+	}
+	accepted, r := cgo.EPPostBatch(cgo.EPHandle(q.handle), q.posts, q.iov)
+	ep.ia.counters.Load().posted(accepted)
+	if accepted < len(q.posts) {
+		err = q.refused(batchedOperation(batch[accepted].Operation), int(q.posts[accepted].Segments), r)
+	}
+	if ep.shadow != nil {
+		for i := range batch[:accepted] {
+			shadow.Assert(&q.mu, func() { ep.shadow.Posted(batchedOperation(batch[i].Operation).call) })
+		}
+	}
+	return accepted, err
+}
+
+// atomicSize is the number of bytes that an atomic operation is about.
+const atomicSize = 8
+
+// PostRDMAWriteImmed is PostRDMAWrite that also completes the peer's next receive, with Operation
+// DTOIBRecvImmed and Event.Immediate. The peer must have posted one; its memory is not touched. It
+// is an InfiniBand extension: devices without it, such as those of iWARP, fail with
+// ErrNotImplemented.
+//
+//	Implements: DAT_RETURN dat_ib_post_rdma_write_immed(IN DAT_EP_HANDLE ep, IN DAT_COUNT size,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_UINT32 idata, IN DAT_COMPLETION_FLAGS flgs)
+func (ep *EP) PostRDMAWriteImmed(iov []Segment, cookie uint64, remote RMRTriplet, immediate uint32, flags CompletionFlags) error {
+	return ep.post(&opRDMAWriteImmed, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{uint64(littleEndian(immediate))})
+}
+
+// PostFetchAndAdd adds to 8 bytes of remote memory, atomically among such operations on the peer's
+// adapter. local, of 8 bytes, gets the old value in the byte order of the adapter's host. The
+// remote memory needs MemPrivIBRemoteAtomic and an address that is a multiple of 8. For the rest
+// see PostRDMARead. It is an InfiniBand extension: see PostRDMAWriteImmed.
+//
+//	Implements: DAT_RETURN dat_ib_post_fetch_and_add(IN DAT_EP_HANDLE ep, IN DAT_UINT64 add_val,
+//	    IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie, IN DAT_RMR_TRIPLET *rbuf,
+//	    IN DAT_COMPLETION_FLAGS flgs)
+func (ep *EP) PostFetchAndAdd(add uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
+	return ep.postAtomic(&opFetchAndAdd, &Post{Segments: []Segment{local}, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{add})
+}
+
+// PostCmpAndSwap replaces 8 bytes of remote memory by swap if they equal compare. local gets the
+// old value in any case. See also PostFetchAndAdd.
+//
+//	Implements: DAT_RETURN dat_ib_post_cmp_and_swap(IN DAT_EP_HANDLE ep, IN DAT_UINT64 cmp_value,
+//	    IN DAT_UINT64 swap_value, IN DAT_LMR_TRIPLET *lbuf, IN DAT_DTO_COOKIE cookie,
+//	    IN DAT_RMR_TRIPLET *rbuf, IN DAT_COMPLETION_FLAGS flgs)
+func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64, remote RMRTriplet, flags CompletionFlags) error {
+	return ep.postAtomic(&opCmpAndSwap, &Post{Segments: []Segment{local}, Cookie: cookie, Remote: remote, Flags: flags}, &[2]uint64{compare, swap})
+}
+
+func (ep *EP) postAtomic(op *operation, p *Post, operands *[2]uint64) error {
+	switch {
+	case ep == nil:
+		return ep.object().unusable(op.call, InvalidHandleEP)
+	case p.Segments[0].Len() != atomicSize:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, make it %d bytes long", p.Segments[0].Len(), atomicSize)
+	case p.Remote.SegmentLength < atomicSize:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the remote memory has %d bytes, make it %d bytes long", p.Remote.SegmentLength, atomicSize)
+	case p.Remote.VirtualAddress%atomicSize != 0:
+		return refuse(op.call, ErrInvalidParameter, InvalidArg5, "the remote address is 0x%x, it must be a multiple of %d: have the peer align its memory", p.Remote.VirtualAddress, atomicSize)
+	}
+	return ep.post(op, p, operands)
+}

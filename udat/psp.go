@@ -51,9 +51,9 @@ func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error, create
 	}
 	psp := &PSP{service{ia: ia, evd: evd, qual: qual}}
 	psp.service.psp = psp
-	err = psp.service.listen(op, "public service point", psp.Free, func() (uintptr, cgo.Return) {
+	err = psp.service.listen(op, "public service point", psp.Free, func() (cgo.Handle, cgo.Return) {
 		handle, r := create(&psp.service)
-		return uintptr(handle), r
+		return cgo.Handle(handle), r
 	})
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (psp *PSP) Query() (PSPParam, error) {
 	s := &psp.service
 	defer s.obj.Leave()
 	var native cgo.PSPParam
-	if err := check(op, cgo.PSPQuery(cgo.PSPHandle(s.handle), cgo.PSPFieldAll, &native)); err != nil {
+	if err := check(op, cgo.PSPQuery(cgo.PSPHandle(s.obj.handle), cgo.PSPFieldAll, &native)); err != nil {
 		return PSPParam{}, err
 	}
 	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd}, nil
@@ -95,5 +95,5 @@ func (psp *PSP) Free() error {
 	if psp == nil {
 		return psp.object().enter(op, InvalidHandlePSP)
 	}
-	return psp.service.free(op, InvalidHandlePSP, func() error { return check(op, cgo.PSPFree(cgo.PSPHandle(psp.service.handle))) })
+	return psp.service.free(op, InvalidHandlePSP, func() error { return check(op, cgo.PSPFree(cgo.PSPHandle(psp.service.obj.handle))) })
 }

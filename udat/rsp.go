@@ -8,7 +8,6 @@ import (
 // RSP is a reserved service point, for one connection request to one endpoint.
 type RSP struct {
 	service service
-	ep      *EP
 }
 
 func (rsp *RSP) object() *object {
@@ -46,12 +45,12 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 	if err := ep.requireConnectable(op, EPStateUnconnected); err != nil {
 		return nil, err
 	}
-	rsp := &RSP{service: service{ia: ia, evd: evd, qual: qual}, ep: ep}
+	rsp := &RSP{service{ia: ia, evd: evd, qual: qual, ep: ep}}
 	rsp.service.rsp = rsp
 	defer ep.shadow.Begin(shadow.RSPCreate).End(&err)
-	err = rsp.service.listen(op, "reserved service point", rsp.Free, func() (uintptr, cgo.Return) {
+	err = rsp.service.listen(op, "reserved service point", rsp.Free, func() (cgo.Handle, cgo.Return) {
 		handle, r := cgo.RSPCreate(ia.handle, uint64(qual), ep.handle, evd.queue.Handle())
-		return uintptr(handle), r
+		return cgo.Handle(handle), r
 	})
 	if err != nil {
 		return nil, err
@@ -79,10 +78,10 @@ func (rsp *RSP) Query() (RSPParam, error) {
 	s := &rsp.service
 	defer s.obj.Leave()
 	var native cgo.RSPParam
-	if err := check(op, cgo.RSPQuery(cgo.RSPHandle(s.handle), cgo.RSPFieldAll, &native)); err != nil {
+	if err := check(op, cgo.RSPQuery(cgo.RSPHandle(s.obj.handle), cgo.RSPFieldAll, &native)); err != nil {
 		return RSPParam{}, err
 	}
-	return RSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, EP: rsp.ep}, nil
+	return RSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, EP: s.ep}, nil
 }
 
 // Free ends the reservation, and rejects an unanswered request.
@@ -94,8 +93,8 @@ func (rsp *RSP) Free() error {
 		return rsp.object().enter(op, InvalidHandleRSP)
 	}
 	return rsp.service.free(op, InvalidHandleRSP, func() (err error) {
-		defer rsp.ep.shadow.Begin(shadow.RSPFree).End(&err)
-		err = check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.handle)))
+		defer rsp.service.ep.shadow.Begin(shadow.RSPFree).End(&err)
+		err = check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.obj.handle)))
 		rsp.service.evd.queue.Lock() // a goroutine that has just taken a request rejects it, which frees the endpoint
 		defer rsp.service.evd.queue.Unlock()
 		return err

@@ -133,7 +133,7 @@ func sources(t *testing.T, folder string) (text string) {
 func TestSurfaceIsComplete(t *testing.T) {
 	text := sources(t, ".")
 	var kinds, names []string
-	for _, m := range regexp.MustCompile(`(?m)^func \(\w+ \*(\w+)\) object\(\) \*object`).FindAllStringSubmatch(text, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^func \(\w+ \*([A-Z]\w*)\) object\(\) \*object`).FindAllStringSubmatch(text, -1) {
 		kinds = append(kinds, m[1])
 	}
 	for _, m := range regexp.MustCompile(`(?m)^func ([A-Z]\w*)\(`).FindAllStringSubmatch(text, -1) {

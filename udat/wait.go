@@ -2,9 +2,12 @@ package udat
 
 import (
 	"context"
+	"fmt"
+	"iter"
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/notify"
 )
 
 // Wait takes one event. It waits until ctx ends; a queued event is returned even after that. If ctx
@@ -97,22 +100,14 @@ var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "
 //
 //	Implements: DAT_RETURN dat_evd_set_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) SetUnwaitable() error {
-	return evd.setUnwaitable("dat_evd_set_unwaitable", true)
+	return evd.set("dat_evd_set_unwaitable", (*notify.Queue).SetUnwaitable, true)
 }
 
 // ClearUnwaitable allows waits again.
 //
 //	Implements: DAT_RETURN dat_evd_clear_unwaitable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) ClearUnwaitable() error {
-	return evd.setUnwaitable("dat_evd_clear_unwaitable", false)
-}
-
-func (evd *EVD) setUnwaitable(op string, unwaitable bool) error {
-	if err := evd.enter(op); err != nil {
-		return err
-	}
-	defer evd.queue.Leave()
-	return check(op, evd.queue.SetUnwaitable(unwaitable))
+	return evd.set("dat_evd_clear_unwaitable", (*notify.Queue).SetUnwaitable, false)
 }
 
 // SetWaitSpin sets how long Wait, or WaitBatch with a threshold of 1, spins in C before it sleeps:
@@ -129,4 +124,63 @@ func (evd *EVD) SetWaitSpin(most time.Duration) error {
 	}
 	evd.queue.SetSpin(most)
 	return nil
+}
+
+// Events returns the events as they come: each step of the loop calls Wait. The last pair of values
+// has the error of Wait that ended it.
+func (evd *EVD) Events(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for {
+			event, err := evd.Wait(ctx)
+			if !yield(event, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// Expect takes one event, or fails, like Wait. If the event has another number, or is a failed
+// completion, Expect returns it with an *EventError.
+func (evd *EVD) Expect(ctx context.Context, number EventNumber) (Event, error) {
+	event, err := evd.Wait(ctx)
+	switch {
+	case err != nil:
+		return Event{}, fmt.Errorf("waiting for %v: %w", number, err)
+	case event.Number != number || event.isCompletion() && event.Status != DTOSuccess:
+		return event, &EventError{Want: number, Event: event}
+	}
+	return event, nil
+}
+
+// EventError is the error of EVD.Expect for an unexpected event. It matches the event's Number or,
+// for a failed completion, the DTOStatus.
+type EventError struct {
+	Want  EventNumber
+	Event Event
+}
+
+// Error names both events: a completion with operation, cookie and status, a connection request
+// with its qualifier.
+func (e *EventError) Error() string {
+	got := e.Event.Number.String()
+	switch e.Event.Number {
+	case EventDTOCompletion, EventRMRBindCompletion:
+		got = fmt.Sprintf("%v of %v, cookie %d: %v", e.Event.Number, e.Event.Operation, e.Event.Cookie, e.Event.Status)
+		if e.Want == e.Event.Number {
+			return "udat: " + got
+		}
+	case EventConnectionRequest:
+		if cr := e.Event.CR(); cr != nil {
+			got = fmt.Sprintf("%v for the qualifier %d", e.Event.Number, cr.param.ConnQual)
+		}
+	}
+	return fmt.Sprintf("udat: got %s instead of %v", got, e.Want)
+}
+
+// Unwrap returns the event as an error.
+func (e *EventError) Unwrap() error {
+	if e.Event.isCompletion() && e.Event.Status != DTOSuccess {
+		return e.Event.Status
+	}
+	return e.Event.Number
 }

@@ -48,9 +48,8 @@ type Step struct {
 // A Shadow follows an endpoint through the rules of the specification, call by call and event
 // by event, and compares. Begin on a nil Shadow does nothing.
 //
-// The library moves by itself, and the program learns of it later; calls overlap.
-// So a shadow keeps every explanation of what was seen so far. Nothing is reported while
-// there is one.
+// The library moves by itself, and the program learns of it later; calls overlap. So a shadow keeps
+// every explanation of what was seen so far. Nothing is reported while there is one.
 type Shadow struct {
 	endpoint Endpoint
 	report   func(Difference)
