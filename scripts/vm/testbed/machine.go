@@ -156,8 +156,11 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 		defer m.readers.Done()
 		defer console.Close()
 		size, _ := io.Copy(m.console, console)
-		if consoleLog.Close(); consoleLog != nil && size == 0 {
-			os.Remove(consoleLog.Name())
+		if consoleLog != nil {
+			consoleLog.Close()
+			if size == 0 {
+				os.Remove(consoleLog.Name())
+			}
 		}
 	}()
 	go func() {
