@@ -100,6 +100,7 @@ func (n *node) measure(o order) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	used = processorTime() - used
 	metrics := fmt.Sprintf("%.2f ns/op", ns)
 	if n.tail.p99 > 0 {
 		metrics += fmt.Sprintf("\t%.0f p90-ns/op\t%.0f p99-ns/op", n.tail.p90, n.tail.p99)
@@ -107,8 +108,8 @@ func (n *node) measure(o order) (string, error) {
 	if !n.server && (o.name == "rate" || o.name == "write" || o.name == "read") {
 		metrics += fmt.Sprintf("\t%.2f MB/s", float64(o.bytes)/ns*1e3)
 	}
-	if o.how != "poll" && o.name != "paced" {
-		metrics += fmt.Sprintf("\t%.0f cpu-ns/op", float64(processorTime()-used)/float64(o.count))
+	if o.how != "poll" && o.name != "paced" && used > 0 { // the kernel counts in clock ticks
+		metrics += fmt.Sprintf("\t%.0f cpu-ns/op", float64(used)/float64(o.count))
 	}
 	return metrics, nil
 }

@@ -52,13 +52,14 @@ static void obey(struct node *node, const struct order *o)
 	node->tail = (struct tail){ 0 };
 	used = processor_time();
 	ns = measure(node, o);
+	used = processor_time() - used;
 	printf("result %.2f ns/op", ns);
 	if (node->tail.p99 > 0)
 		printf("\t%.0f p90-ns/op\t%.0f p99-ns/op", node->tail.p90, node->tail.p99);
 	if (!node->side.server && (is(o->name, "rate") || is(o->name, "write") || is(o->name, "read")))
 		printf("\t%.2f MB/s", o->bytes / ns * 1e3);
-	if (!polls(o) && !is(o->name, "paced"))
-		printf("\t%.0f cpu-ns/op", (processor_time() - used) / o->count);
+	if (!polls(o) && !is(o->name, "paced") && used > 0) /* the kernel counts in clock ticks */
+		printf("\t%.0f cpu-ns/op", used / o->count);
 	say("%s", "");
 }
 
