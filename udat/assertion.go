@@ -12,11 +12,11 @@ import (
 var assertions atomic.Pointer[func(error)]
 
 // SetAssertions checks endpoints that are created from now on: at each call and event, it compares
-// the library's state with the specification. report gets the first difference of an endpoint, an
-// error with the last calls and events. It runs on any goroutine, with locks held: it may panic,
-// and must not call this package. Nil turns the checks off. SetAssertions returns the previous
-// function. UDAT_ASSERT=panic in the environment panics from the start of the program;
-// UDAT_ASSERT=log logs with package log.
+// the library's state with the specification. report gets the first difference of an endpoint, with
+// the last calls and events. It runs on any goroutine, with locks held: it may panic, and must not
+// call udat. Nil turns the checks off. SetAssertions returns the previous function.
+// UDAT_ASSERT=panic in the environment panics from the start of the program; UDAT_ASSERT=log logs
+// with package log.
 func SetAssertions(report func(error)) (previous func(error)) {
 	var now *func(error)
 	if report != nil {
@@ -71,8 +71,7 @@ func either(states []shadow.State) string {
 	return strings.Join(names, " or ")
 }
 
-// watch returns a shadow that follows a new endpoint, nil unless assertions are on. name is called
-// with the first difference.
+// watch returns a shadow of a new endpoint, nil without assertions. name names it in a difference.
 func watch(endpoint shadow.Endpoint, name func() string) *shadow.Shadow {
 	report := assertions.Load()
 	if report == nil {

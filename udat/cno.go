@@ -10,8 +10,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// CNO is a consumer notification object: it reports which of its EVDs have events. CreateEVD and
-// EVD.ModifyCNO attach EVDs.
+// CNO is a consumer notification object: it reports which of the EVDs attached to it have events.
 type CNO struct {
 	obj    object
 	ia     *IA
@@ -48,8 +47,7 @@ func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	return cno, nil
 }
 
-// cannotNotify returns why there is no CNO: the library says so, or its descriptor could not be
-// duplicated.
+// cannotNotify returns why there is no CNO: r, or why its descriptor could not be duplicated.
 func cannotNotify(op string, r cgo.Return, err error) error {
 	if err != nil || r.Type() == cgo.InsufficientResources {
 		if err := fileLimit(op, 2); err != nil { // both descriptors
@@ -119,8 +117,7 @@ const cnoWaitOp = "dat_cno_wait"
 // error and its cause. An EVD that is there by then is returned even if ctx has ended.
 //
 // An EVD with events also counts when it is attached or enabled, and when the last goroutine in
-// EVD.Wait leaves events. Events that go to a goroutine in EVD.Wait, or come while the EVD is
-// disabled, do not count.
+// EVD.Wait leaves events. Events for a goroutine there, or of a disabled EVD, do not count.
 //
 //	Stands in for: DAT_RETURN dat_cno_wait(IN DAT_CNO_HANDLE cno_handle, IN DAT_TIMEOUT timeout,
 //	    OUT DAT_EVD_HANDLE *evd_handle)
@@ -219,8 +216,7 @@ func (evd *EVD) Enable() error {
 	return evd.set("dat_evd_enable", (*notify.Queue).SetDisabled, false)
 }
 
-// Disable keeps events from triggering the CNO of the dispatcher. Wait, Poll and the other calls
-// that take events work as before.
+// Disable keeps events from triggering the CNO. Calls that take events work as before.
 //
 //	Implements: DAT_RETURN dat_evd_disable(IN DAT_EVD_HANDLE evd_handle)
 func (evd *EVD) Disable() error {

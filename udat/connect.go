@@ -68,8 +68,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 			return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v, and there is no network interface %q: leave the zone out, which means the adapter's network", remote, remote.Zone())
 		}
 		r := cgo.EPConnect(ep.handle, &address, uint64(qual), microseconds(timeout), privateData, cgo.QOSBestEffort, cgo.ConnectDefault)
-		// The provider returns the same code when no interface has an address of the family and
-		// when no port is free.
+		// The code is the same without an address of the family and without a free port.
 		if r.Type() == cgo.InvalidAddress || r.Type() == cgo.InsufficientResources && errors.Is(tryAddress(remote), syscall.EADDRNOTAVAIL) {
 			return ep.ia.explainAddress(op, remote, r)
 		}
@@ -77,8 +76,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	})
 }
 
-// connect is what Connect and DupConnect have in common. Errors name the arguments by the subtypes
-// behind them.
+// connect is Connect and DupConnect. The subtypes are those of errors of the arguments before them.
 func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype, privateData []byte, dataArg ReturnSubtype, native func() error) (err error) {
 	if timeout <= 0 {
 		return refuse(op, ErrInvalidParameter, timeoutArg, "the time-out is %v, it must be positive: TimeoutInfinite waits forever", timeout)
@@ -97,9 +95,8 @@ func (ep *EP) connect(op string, timeout time.Duration, timeoutArg ReturnSubtype
 	return ep.ia.counters.Load().attempt(ep, native)
 }
 
-// explainAddress adds to the code of a connect that the library refused for its address what the
-// kernel says of that. With CMA, which refuses only while the interface of the adapter is down, the
-// outcome is an event otherwise.
+// explainAddress adds what the kernel says of an address that the library refused. CMA refuses one
+// only while the interface of the adapter is down.
 func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error {
 	if own := ia.attr.Address; !ia.overTCP && address.Is4() != own.Is4() {
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, and the adapter's %v: use an address of the peer that is of the same family%s", address, own, opening.OtherFamily(own))

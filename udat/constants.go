@@ -25,8 +25,7 @@ type EPState uint32
 //constants:string
 type EventNumber uint32
 
-// EventSRQLowWatermark reports that a shared receive queue is below its low watermark: see
-// SRQ.SetLowWatermark. DAT has no number for it.
+// EventSRQLowWatermark, for which DAT has no number, is explained at SRQ.SetLowWatermark.
 const EventSRQLowWatermark EventNumber = 1 << 31
 
 // String returns the C name.
@@ -40,8 +39,7 @@ func (v EventNumber) String() string {
 // MarshalText returns the C name, for Stats as JSON.
 func (v EventNumber) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// failure reports whether a connection was not established, or broke, or an adapter or an
-// object of it has an asynchronous error.
+// failure reports whether a connection failed or broke, or there is an asynchronous error.
 func (v EventNumber) failure() bool {
 	switch v {
 	case EventConnectionPeerRejected, EventConnectionNonPeerRejected, EventConnectionAcceptCompletionError,
@@ -107,8 +105,7 @@ type EVDFlags uint32
 //constants:without MemPrivNone MemPrivExtensionBase
 type MemPriv uint32
 
-// EPParamMask is a set of fields of EPParam that EP.Modify changes. Fields that it cannot change
-// have no constant.
+// EPParamMask is a set of fields of EPParam that EP.Modify changes. Others have no constant.
 type EPParamMask uint64
 
 const (
@@ -145,16 +142,14 @@ func (r Return) Subtype() ReturnSubtype { return ReturnSubtype(cgo.Return(r).Sub
 // String returns the C names of type and subtype.
 func (r Return) String() string { return cgo.Return(r).String() }
 
-// ReturnType is the type part of a DAT_RETURN. Each value is an error that any Error of that type
-// matches.
+// ReturnType is the type part of a DAT_RETURN: an error that any Error of that type matches.
 //
 //constants:without LengthError Success Abort ReservedLMR PortInUse CommNotSupported ExtensionBase
 //constants:prefix Err
 //constants:error
 type ReturnType uint32
 
-// ReturnSubtype is the subtype part of a DAT_RETURN. Each value but NoSubtype is an error that any
-// Error of that subtype matches.
+// ReturnSubtype is the subtype of a DAT_RETURN: an error that its Errors match, except NoSubtype.
 //
 //constants:without InvalidStateEPTentConnPending SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits
 //constants:without ResourceSRQ InvalidHandleCSP InvalidHandle1 InvalidHandle2 InvalidHandle3

@@ -54,8 +54,8 @@ func newCR(s *service, data *cgo.CRArrivalEventData) *CR {
 	return cr
 }
 
-// Query returns the parameters of the request, even after the answer. PrivateData is the same
-// memory in each call: do not change it.
+// Query returns the parameters of the request, even after the answer. Do not change PrivateData,
+// which all calls share.
 //
 //	Implements: DAT_RETURN dat_cr_query(IN DAT_CR_HANDLE cr_handle,
 //	    IN DAT_CR_PARAM_MASK cr_param_mask, OUT DAT_CR_PARAM *cr_param)

@@ -35,8 +35,7 @@ type EP struct {
 	shadow *shadow.Shadow // nil without assertions
 }
 
-// lockRequests locks the requests for a call that changes the endpoint. It fails if the endpoint is
-// freed.
+// lockRequests locks the requests for a call that changes the endpoint, unless that is freed.
 func (ep *EP) lockRequests(op string) error {
 	if ep == nil {
 		return ep.object().unusable(op, InvalidHandleEP)
@@ -83,8 +82,7 @@ func (ep *EP) object() *object {
 // of requests to request, and connection events to connect. recv and request may be the same EVD.
 // Without recv or request nothing can be posted in that direction; without connect the endpoint
 // cannot connect. EP.Modify can set them later. A nil attr means the provider's defaults: see
-// EPAttr. If an EVD is shorter than the operations that may be outstanding, a post needs room on
-// it: see CreateEVD.
+// EPAttr. For an EVD that is shorter than the operations that may be outstanding see CreateEVD.
 //
 //	Implements: DAT_RETURN dat_ep_create(IN DAT_IA_HANDLE ia_handle, IN DAT_PZ_HANDLE pz_handle,
 //	    IN DAT_EVD_HANDLE recv_evd_handle, IN DAT_EVD_HANDLE request_evd_handle,
@@ -95,10 +93,9 @@ func CreateEP(ia *IA, pz *PZ, recv, request, connect *EVD, attr *EPAttr) (*EP, e
 }
 
 // CreateEPWithSRQ creates an endpoint that takes receives from a shared receive queue: EP.PostRecv
-// fails, and their completions go to recv. All event dispatchers are required. If recv is shorter
-// than all receives that may be outstanding there, these take room on it, once for all endpoints
-// that share both: see CreateEVD. CreateEPWithSRQ fails with the subtype ResourceTEVD if recv has
-// no room for the posted receives.
+// fails, and their completions go to recv. All EVDs are required. If recv is shorter than all
+// receives that may be outstanding there, these take room on it, once for all endpoints that share
+// both: see CreateEVD. It fails with ResourceTEVD if recv has no room for the posted ones.
 //
 //	Implements: DAT_RETURN dat_ep_create_with_srq(IN DAT_IA_HANDLE ia_handle,
 //	    IN DAT_PZ_HANDLE pz_handle, IN DAT_EVD_HANDLE recv_evd_handle,
@@ -200,8 +197,7 @@ func (ep *EP) join(op string, p *epParts) error {
 	return nil
 }
 
-// restore registers the endpoint with the event dispatchers of p as its own parts say, or not at
-// all.
+// restore registers the endpoint with the EVDs of p as its own parts say, or not at all.
 func (ep *EP) restore(p *epParts) {
 	for _, evd := range p.evds() {
 		if slices.Contains(ep.parts.evds(), evd) {
@@ -274,8 +270,7 @@ func (ep *EP) GetStatus() (EPStatus, error) {
 	return EPStatus{EPState(state), recvIdle != 0, requestIdle != 0}, check(op, r)
 }
 
-// state returns the state of the endpoint, and has the shadow, if there is one, check
-// it. The caller holds the lock of a queue.
+// state returns the state, which a shadow checks. The caller holds the lock of a queue.
 func (ep *EP) state(op string) (EPState, error) {
 	look := ep.libraryState
 	if ep.shadow != nil {
@@ -420,8 +415,7 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 	return checkCreate(op, r)
 }
 
-// lacksEVD reports whether the library takes its own queue for a direction that cannot be used,
-// which it makes once.
+// lacksEVD reports whether a direction cannot be used: the library makes a queue for those, once.
 func (p *epParts) lacksEVD() bool { return p.recv == nil || p.request == nil }
 
 // checkRoom explains that more receives are posted than a receive EVD has room for.

@@ -93,9 +93,8 @@ func (ia *IA) DefaultEPAttr() EPAttr {
 	return newEPAttr(&defaults)
 }
 
-// defaultAttr asks the library, the first time. It makes an endpoint without a queue pair for that,
-// and an event dispatcher, without which the endpoint has no operations. The caller has entered the
-// adapter.
+// defaultAttr asks the library, the first time. For that it makes an endpoint without a queue pair,
+// and an EVD, for it to have operations. The caller has entered the adapter.
 func (ia *IA) defaultAttr() (cgo.EPAttr, cgo.Return) {
 	if known := ia.epDefaults.Load(); known != nil {
 		return *known, cgo.Success.Return()

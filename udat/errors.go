@@ -44,8 +44,7 @@ type Error struct {
 	Err    error  // the cause, if it is not the library: ErrClosed, the error of a context, a Problem
 }
 
-// Error returns the names of the call and of the code, and Detail or else the cause, for people.
-// The text may change: match with errors.Is.
+// Error returns a text for people, which may change: match errors with errors.Is.
 func (e *Error) Error() string {
 	code := fmt.Sprintf("%v (code 0x%08x)", e.Return, uint32(e.Return))
 	if major, minor, err := Strerror(e.Return); err == nil {
@@ -145,8 +144,7 @@ func check(op string, r cgo.Return) error {
 	return logged(&Error{Op: op, Return: Return(r)})
 }
 
-// fileLimit is the error of a call that takes so many more files, if the process cannot open as
-// many.
+// fileLimit is the error of a call that takes files, if the process cannot open so many more.
 func fileLimit(op string, files int) error {
 	if err := machine.FileLimit(files); err != nil {
 		return withProblem(op, classError|Return(ErrInsufficientResources), err)

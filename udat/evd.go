@@ -11,8 +11,7 @@ import (
 	"github.com/goudat/goudat/udat/internal/notify"
 )
 
-// EVD is an event dispatcher: a queue of the events of the streams that feed it. Each event goes to
-// one of the goroutines that ask.
+// EVD is an event dispatcher: a queue of events, each of which goes to one goroutine that asks.
 type EVD struct {
 	obj   object
 	ia    *IA
@@ -116,15 +115,13 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	return evd
 }
 
-// member is an endpoint that has events on an EVD, and the flags of its streams of completions
-// there.
+// member is an endpoint with events on an EVD, and the flags of its streams of completions there.
 type member struct {
 	ep      *EP
 	streams []CompletionFlags
 }
 
-// endpoint returns the endpoint that an event is about, nil if it is freed. The caller has locked
-// the queue.
+// endpoint returns that of an event, nil if it is freed. The caller has locked the queue.
 func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	ep := evd.endpoints[handle].ep
 	if ep != nil {
@@ -133,8 +130,7 @@ func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
 	return ep
 }
 
-// join registers the endpoint for events with its handle. It refuses streams of completions whose
-// flags differ from those of other endpoints.
+// join registers the endpoint. It refuses streams of completions with flags unlike those of others.
 func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
 	evd.queue.Lock()
 	defer evd.queue.Unlock()
@@ -223,9 +219,8 @@ func (evd *EVD) Query() (EVDParam, error) {
 }
 
 // Resize changes the length of the queue to at least minQLen events. It fails with ErrInvalidState
-// if more events are queued, or completions expected, than it would hold. It fails with
-// ErrModelNotSupported for completions on a device that cannot resize its queues, such as
-// soft-iWARP.
+// if more events are queued, or completions expected, than it would hold, and with
+// ErrModelNotSupported for completions on a device that cannot resize, such as soft-iWARP.
 //
 //	Implements: DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle, IN DAT_COUNT evd_min_qlen)
 func (evd *EVD) Resize(minQLen int) error {

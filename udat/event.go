@@ -13,9 +13,8 @@ type Event struct {
 	// Number says what happened, and which other fields are valid.
 	Number EventNumber
 
-	// Of an EventDTOCompletion. Length is the number of bytes transferred, 0 unless
-	// Status is DTOSuccess. An EventRMRBindCompletion has Status and Cookie, an
-	// EventSoftware the Cookie that PostSE was given.
+	// Of an EventDTOCompletion. Length is in bytes, 0 unless Status is DTOSuccess. An
+	// EventRMRBindCompletion has Status and Cookie, an EventSoftware the Cookie of PostSE.
 	Operation DTO
 	Status    DTOStatus
 	Length    uint32
@@ -29,8 +28,7 @@ type Event struct {
 	rare *rareParts // nil for a completion
 }
 
-// rareParts holds what only rare events need. Without it the Event of a completion, which is copied
-// often, stays small.
+// rareParts holds what rare events need: the Event of a completion is copied often, and is small.
 type rareParts struct {
 	cr          *CR
 	evd         *EVD
@@ -48,9 +46,8 @@ func (e Event) parts() *rareParts {
 	return e.rare
 }
 
-// EP returns the endpoint of an EventDTOCompletion, of a connection event, or of an asynchronous
-// error of an endpoint. It is nil for other events, and for a shared receive that soft-RoCE lost:
-// see SRQ.PostRecv.
+// EP returns the endpoint of a completion, a connection event or an asynchronous error. It is nil
+// for other events, and for a shared receive that soft-RoCE lost: see SRQ.PostRecv.
 func (e Event) EP() *EP { return e.ep }
 
 // CR returns the connection request of an EventConnectionRequest, else nil.
@@ -87,11 +84,9 @@ func (e *Event) isCompletion() bool {
 }
 
 // decode decodes the library's events, and returns how many there are for the program. It drops
-// those of endpoints and service points that no longer use the EVD. The caller has locked the
-// queue. See shadow.Assert for panics.
+// those of endpoints and service points that no longer use the EVD. The caller has locked it.
 //
-// It sets the fields of a completion one by one: copying a whole Event would wait for the stores
-// that made it.
+// It sets fields one by one: copying a whole Event would wait for the stores that made it.
 func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 	for i := range raws {
 		raw, event := &raws[i], &events[n]
@@ -185,8 +180,7 @@ func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventDa
 	return true
 }
 
-// decodeRequest makes the connection request. One that came to a service point that has been
-// freed since is rejected.
+// decodeRequest makes the connection request, or rejects that to a service point freed since.
 func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 	evd.listening.Lock() // the goroutine that creates the service point may not have its handle yet
 	s, _ := evd.ia.objectWithHandle(cgo.Handle(data.SPHandle)).(*service)

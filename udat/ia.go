@@ -72,8 +72,8 @@ func (ia *IA) AsyncEVD() *EVD {
 	return ia.async
 }
 
-// Query returns the attributes of the adapter and of its provider. It fails with ErrInternalError
-// if the device is gone.
+// Query returns the attributes of adapter and provider. It fails with ErrInternalError if the
+// device is gone.
 //
 //	Implements: DAT_RETURN dat_ia_query(IN DAT_IA_HANDLE ia_handle,
 //	    OUT DAT_EVD_HANDLE *async_evd_handle, IN DAT_IA_ATTR_MASK ia_attr_mask,

@@ -36,9 +36,8 @@ type ProviderAttr struct {
 	MaxPrivateDataSize                         int  // bytes that Connect, Accept and Reject can carry
 	OptimalBufferAlignment                     int  // bytes
 	SRQSupported                               bool // the device has shared receive queues
-	// ProviderSpecificAttr has attributes by name: the GUID of the device, the GID of connections,
-	// the MTU and state of the port when the adapter was opened, and the operations of the
-	// extension.
+	// ProviderSpecificAttr has, by name, the device's GUID, the GID of connections, the port's MTU
+	// and state when the adapter was opened, and the operations of the extension.
 	ProviderSpecificAttr map[string]string
 }
 
@@ -96,8 +95,8 @@ func newProviderAttr(a *cgo.ProviderAttr) ProviderAttr {
 	}
 }
 
-// Supports reports whether the device has an operation. It may lack those of the InfiniBand
-// extension, as on iWARP: DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap. Their posts then
+// Supports reports whether the device has an operation. Those of the InfiniBand extension,
+// DTOIBRDMAWriteImmed, DTOIBFetchAdd and DTOIBCmpSwap, may be missing, as on iWARP. Their posts
 // fail with ErrNotImplemented.
 func (a ProviderAttr) Supports(op DTO) bool {
 	attribute := map[DTO]string{DTOIBRDMAWriteImmed: "DAT_IB_IMMED_DATA", DTOIBFetchAdd: "DAT_IB_FETCH_AND_ADD", DTOIBCmpSwap: "DAT_IB_CMP_AND_SWAP"}[op]

@@ -66,8 +66,7 @@ func (ia *IA) closeNative(flags cgo.CloseFlags) cgo.Return {
 	if ia.provider == nil {
 		return r
 	}
-	// The adapter is closed by then: the library looks for the entry of dat.conf
-	// to unload the provider, and there is none.
+	// The adapter is closed by then: there is no entry of dat.conf whose provider to unload.
 	if r.Type() == cgo.ProviderNotFound {
 		r = cgo.Success.Return()
 	}

@@ -134,9 +134,8 @@ func (ia *IA) complete(op string, asyncHandle cgo.EVDHandle) error {
 	return err
 }
 
-// checkOpened refuses an adapter that opens and can neither listen nor connect: over iWARP with the
-// socket CM provider, which connects queue pairs in a way that only InfiniBand and RoCE have, or
-// since the library has opened its device before.
+// checkOpened refuses an adapter that can neither listen nor connect: socket CM connects queue
+// pairs in a way that iWARP lacks, and the library may have opened the device before.
 func (ia *IA) checkOpened(op string, transport cgo.IBVTransportType) error {
 	if transport == cgo.IBVTransportIWARP && ia.overTCP {
 		return withProblem(op, classError|Return(ErrModelNotSupported), fmt.Errorf("%w: the socket CM provider cannot connect over iWARP, which the device %s speaks: open %[2]q, which is the CMA provider on it",

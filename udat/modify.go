@@ -61,8 +61,7 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	return ep.modify(op, mask, &p)
 }
 
-// modify is Modify for a caller that has locked the requests, and has entered the parts, the former
-// ones included.
+// modify is Modify for a caller that has locked the requests and entered the parts, old and new.
 func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	defaults, r := ep.ia.defaultAttr()
 	if !r.OK() {

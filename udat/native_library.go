@@ -61,8 +61,7 @@ func usedFile(name string) (path, version string) {
 	return "", ""
 }
 
-// loadedFiles returns the files in the process that have code, and whose names begin so.
-// The kernel has resolved symbolic links.
+// loadedFiles returns the files with code whose names, without symbolic links, begin so.
 func loadedFiles(prefix string) (paths []string) {
 	maps, err := os.Open("/proc/self/maps")
 	if err != nil {

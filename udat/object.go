@@ -12,8 +12,7 @@ type object struct {
 	inUse  ReturnSubtype // subtype of the error if Free finds users
 }
 
-// anyObject is anything that this package makes: an adapter, an endpoint, an event
-// dispatcher, and so on.
+// anyObject is anything that this package makes: an adapter, an endpoint, and so on.
 type anyObject interface {
 	object() *object
 }
@@ -92,8 +91,7 @@ func (o *object) seal(op string, invalid ReturnSubtype, release func() error) er
 	return o.notSealed(op, invalid, o.Seal(release))
 }
 
-// notSealed turns an error of package life into one of a call. Any other error, which was
-// release's, stays.
+// notSealed turns an error of package life into one of a call. That of release stays.
 func (o *object) notSealed(op string, invalid ReturnSubtype, err error) error {
 	if err == life.ErrNotAlive {
 		return o.unusable(op, invalid)

@@ -4,8 +4,7 @@ package udat
 
 import "net/netip"
 
-// What the package needs of 64-bit Linux. Elsewhere there is no native library, so
-// that nothing of this is called.
+// What the package needs of 64-bit Linux. Nothing calls it where there is no native library.
 
 func mapMemory(int) ([]byte, error)         { return nil, ErrNoNativeLibrary }
 func mapHugePages(int, int) ([]byte, error) { return nil, ErrNoNativeLibrary }

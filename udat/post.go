@@ -67,8 +67,7 @@ func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, fla
 	return ep.post(&opRDMAWrite, &Post{Segments: iov, Cookie: cookie, Remote: remote, Flags: flags}, nil)
 }
 
-// post posts an operation of any kind. operands are those of the extension's operations: see
-// cgo.EPPost.
+// post posts an operation of any kind. For operands, of the extension's, see cgo.EPPost.
 func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	if ep == nil {
 		return ep.object().unusable(op.call, InvalidHandleEP)
@@ -134,8 +133,7 @@ func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 // takes 29 ns, half a nanosecond for each operation.
 const mostAtOnce = 64
 
-// postSome posts the leading operations of batch that are receives, or requests. The caller holds
-// mu.
+// postSome posts the leading receives, or requests, of batch. The caller holds mu.
 func (q *workQueue) postSome(ep *EP, receives bool, batch []Post) (accepted int, err error) {
 	q.posts, q.iov = q.posts[:0], q.iov[:0]
 	for i := range batch {

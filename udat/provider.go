@@ -15,9 +15,8 @@ import (
 	"github.com/goudat/goudat/udat/internal/opening"
 )
 
-// provider is an entry of the library's dynamic registry: a provider library that
-// this package has loaded and that has registered itself under a name for one
-// device. All of it is guarded by registry.
+// provider is an entry of the library's dynamic registry: a library that this package has loaded
+// and that has registered itself under a name for one device. The lock registry guards it.
 type provider struct {
 	name         string
 	library      cgo.Library
@@ -98,8 +97,8 @@ func checkName(op, name string) error {
 	return nil
 }
 
-// isInConfig reports whether dat.conf has the name: with that the library would
-// mix up two entries. The caller holds registry.
+// isInConfig reports whether dat.conf has the name: with that the library would mix up two entries.
+// The caller holds registry.
 func isInConfig(name string) (bool, error) {
 	infos, err := configProviders()
 	if err != nil {
@@ -198,8 +197,7 @@ func providerOf(op, name string) (*provider, error) {
 	return addProvider(op, a.Name, a.Library, a.InstanceData)
 }
 
-// explainOpenFailure makes the error of a dat_ia_open that failed: the code, and
-// what a user can do. The caller holds registry.
+// explainOpenFailure adds to the code what a user can do. The caller holds registry.
 func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 	if r.Subtype() == cgo.InvalidStateIAInUse {
 		if p != nil {
@@ -222,8 +220,7 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 	return notOpened(op, r, opening.WhyEntryNotOpened(name, known, usable))
 }
 
-// notOpened returns the error of an adapter that did not open. For want of files the libraries
-// say all sorts of things.
+// notOpened returns the error of Open. For want of files the libraries say all sorts of things.
 func notOpened(op string, r cgo.Return, reason error) error {
 	if errors.Is(reason, device.ProblemFileLimit) {
 		return withProblem(op, classError|Return(ErrInsufficientResources), reason)
@@ -236,8 +233,7 @@ func (i ProviderInfo) opens() bool {
 	return i.VersionMajor == cgo.VersionMajor && i.VersionMinor == cgo.VersionMinor && !i.ThreadSafe
 }
 
-// registry serialises opening and closing, which load and unload the libraries
-// of the providers, and guards providers.
+// registry guards providers, and opening and closing, which load and unload their libraries.
 var registry sync.Mutex
 
 // ProviderInfo describes an entry of the registry.

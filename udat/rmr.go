@@ -119,8 +119,7 @@ func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64,
 	return RMRTriplet{segment.triplet.VirtualAddress, segment.triplet.SegmentLength, context}, nil
 }
 
-// checkBind is workQueue.refused for a bind. What the library refuses in the state of the region,
-// it refuses without a subtype.
+// checkBind is workQueue.refused for a bind. A refusal for the region's state has no subtype.
 func (rmr *RMR) checkBind(q *workQueue, segment Segment, r cgo.Return) error {
 	switch t := ReturnType(r.Type()); {
 	case t == ErrProtectionViolation:
@@ -159,8 +158,7 @@ func (rmr *RMR) Query() (RMRParam, error) {
 		return RMRParam{}, err
 	}
 	defer rmr.obj.Leave()
-	// The library fills all fields, and refuses a mask with the triplet while the region is
-	// bound to nothing.
+	// The library fills all fields. It refuses a mask with the triplet of an unbound region.
 	var param cgo.RMRParam
 	if err := check(op, cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param)); err != nil {
 		return RMRParam{}, err

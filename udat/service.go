@@ -100,11 +100,9 @@ func (q ConnQual) check(op string, argument ReturnSubtype) error {
 const (
 	// anyConnQual asks for a qualifier that is free.
 	anyConnQual ConnQual = 0
-	// tcpOffset is what the socket CM provider adds to a connection qualifier for
-	// the TCP port to listen on.
+	// tcpOffset is what socket CM adds to a connection qualifier for the TCP port.
 	tcpOffset = 1000
-	// foldedPorts and firstFoldedPort are how the CMA provider makes a port of a
-	// qualifier that is none.
+	// foldedPorts and firstFoldedPort are how CMA makes a port of a qualifier that is none.
 	foldedPorts     = 32001
 	firstFoldedPort = 65535 - foldedPorts
 

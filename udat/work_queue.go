@@ -47,8 +47,7 @@ func (q *workQueue) add(op *operation, p *Post, owner argument) error {
 	return nil
 }
 
-// refused is check for the library's refusal of an operation with so many segments. The caller
-// holds mu.
+// refused is check for a refusal of an operation with so many segments. The caller holds mu.
 func (q *workQueue) refused(op *operation, segments int, r cgo.Return) error {
 	ia, subtype := q.pz.ia, ReturnSubtype(r.Subtype())
 	queue, room, iov, most := "shared receive queue", "see SRQ.Resize", "SRQAttr.MaxRecvIOV", ia.attr.MaxIOVSegmentsPerDTO

@@ -28,8 +28,7 @@ type Object struct {
 	users   map[*Object]struct{} // the same
 }
 
-// Gate is held for reading by a call that uses the native object, and for writing by one that frees
-// it.
+// Gate is held for reading by a call that uses the native object, for writing by one that frees it.
 type Gate interface {
 	sync.Locker
 	RLock()
@@ -53,8 +52,7 @@ const (
 	Freed                // from Seal on
 )
 
-// SetGate makes a lock that the kind of an object has anyway its gate. Any other object has a gate
-// of its own.
+// SetGate makes a lock that the object's kind has anyway its gate. Others have one of their own.
 func (o *Object) SetGate(lock sync.Locker) { o.gate = exclusive{lock} }
 
 // Born completes an object once its native counterpart exists, and records it as a user of its

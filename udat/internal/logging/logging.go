@@ -1,5 +1,4 @@
-// Package logging hands records to the program's slog.Handler, without the locks of those who make
-// them.
+// Package logging hands records to the program's slog.Handler, without the locks of their makers.
 package logging
 
 import (
@@ -25,8 +24,7 @@ const mostBehind = 1024
 
 var current atomic.Pointer[logger] // nil if nobody wants records
 
-// SetHandler sends records to handler from now on; nil stops them. It returns when the former
-// handler has got all its records.
+// SetHandler sends records to handler; nil stops them. The former handler has all its records then.
 func SetHandler(handler slog.Handler) {
 	var now *logger
 	if handler != nil {

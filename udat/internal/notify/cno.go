@@ -7,8 +7,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// CNO is a CNO of the program, with the goroutines that wait on it, and an agent. E is what the
-// program has for an EVD.
+// CNO is a CNO of the program, with its waiters and agent. E is what the program has for an EVD.
 type CNO[E any] struct {
 	find func(cgo.EVDHandle) *E // nil for one that is freed
 

@@ -72,8 +72,7 @@ func (n *Notifier) acquireThread() bool {
 
 func (n *Notifier) releaseThread() { n.blocking.Add(-1) }
 
-// watch calls a function when the descriptor of a CNO becomes readable, on a goroutine that
-// holds no thread.
+// watch calls a function when a CNO's descriptor becomes readable. Its goroutine holds no thread.
 type watch struct {
 	file *os.File
 	done chan struct{} // closed when the goroutine has ended

@@ -142,8 +142,7 @@ func (q *Queue) Resize(least int32) cgo.Return {
 	return r
 }
 
-// Attach attaches the EVD to a CNO of the program, 0 for none. The caller has entered, as for all
-// that follows.
+// Attach attaches the EVD to a CNO of the program, 0 for none. From here on, callers have entered.
 func (q *Queue) Attach(cno cgo.CNOHandle) cgo.Return {
 	to := q.waiters.trigger
 	to.cno = cno

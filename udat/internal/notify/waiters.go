@@ -238,8 +238,7 @@ const mostSkipped = 63
 // spinners counts the goroutines of the process that spin in a wait.
 var spinners atomic.Int32
 
-// beginSpin returns how long a wait may spin at most, 0 if it must not. If it may, the
-// caller must call endSpin.
+// beginSpin returns how long a wait may spin, 0 if it must not. Else the caller calls endSpin.
 func (w *waiters) beginSpin() (most time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

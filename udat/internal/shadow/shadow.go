@@ -1,5 +1,4 @@
-// Package shadow compares what endpoints do with the rules of the specification. It decides
-// nothing.
+// Package shadow compares what endpoints do with the specification. It decides nothing.
 package shadow
 
 import (
@@ -111,8 +110,7 @@ type CallInProgress struct {
 	slot   int
 }
 
-// Begin notes a call that is about to have its effect on the endpoint, which it
-// may have at any time until End.
+// Begin notes a call, which may have its effect on the endpoint at any time until End.
 func (s *Shadow) Begin(c Call) CallInProgress {
 	if s == nil {
 		return CallInProgress{}
@@ -231,8 +229,7 @@ func Assert(lock sync.Locker, look func()) {
 	panics = false
 }
 
-// tryStep makes a step with the state of the endpoint, if that can be read. The caller may hold an
-// EVD's lock.
+// tryStep makes a step, with the state if that can be read. The caller may hold an EVD's lock.
 func (s *Shadow) tryStep(what string) Step {
 	state, ok := s.endpoint.TryState(what)
 	return Step{What: what, State: state, HasState: ok}
@@ -372,8 +369,7 @@ const StepsKept = 64
 // history has the last calls and events of an endpoint.
 type history []Step
 
-// add notes a step. One that repeats the last is counted with it: a program that
-// polls would fill the history with nothing else.
+// add notes a step. One that repeats the last is counted with it, for programs that poll.
 func (h *history) add(s Step) {
 	s.Time, s.Count = time.Now(), 1
 	if n := len(*h); n > 0 {
