@@ -222,3 +222,13 @@ func TestGathering(t *testing.T) {
 		})
 	}
 }
+
+// A deadline is kept by the clock of the timer that ends its call, which nobody sets, whatever clock it was made by.
+func TestDeadlineIsMonotonic(t *testing.T) {
+	var k calls
+	k.setDeadline(time.Now().Add(time.Hour).Round(0), func() {})
+	defer k.timer.Stop()
+	if k.deadline == k.deadline.Round(0) {
+		t.Errorf("the deadline is %v, without a monotonic reading", k.deadline)
+	}
+}
