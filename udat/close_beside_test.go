@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
@@ -57,6 +58,30 @@ func TestCloseBesideCreators(t *testing.T) {
 						want(t, err)
 					}
 				}
+			}
+		})
+	}
+}
+
+// A close beside another one waits until the outcome of that is known.
+func TestSecondCloseWaits(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			ia := must(udat.Open(name))
+			returned := udat.HoldPost(udattest.NewEndpoint(t, ia, nil).EP) // an abrupt close frees the endpoint
+			closed := make(chan error, 2)
+			for range cap(closed) {
+				go func() { closed <- ia.Close(udat.CloseAbrupt) }()
+			}
+			select {
+			case err := <-closed:
+				t.Errorf("one returns before the adapter is closed: %v", err)
+				closed <- err
+			case <-time.After(50 * time.Millisecond): // it would take some µs
+			}
+			returned()
+			if first, last := receive(t, closed), receive(t, closed); first != nil || !errors.Is(last, udat.ErrClosed) {
+				t.Errorf("they return %v and %v", first, last)
 			}
 		})
 	}

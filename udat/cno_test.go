@@ -285,6 +285,7 @@ func TestCNOAgent(t *testing.T) {
 		want(t, cno.ModifyAgent(agent))
 		wantCall()
 		want(t, cno.ModifyAgent(not))
+		awaitCNOWaiters(t, 1)
 		want(t, cno.ModifyAgent(nil))
 		awaitCNOWaiters(t, 0)
 		post(t, evd, 4)

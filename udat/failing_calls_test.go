@@ -22,7 +22,7 @@ import (
 // failingCalls are how many of the next calls of the native library fail with an internal error, as
 // no adapter lets them on demand: testdata/failing_calls.c, which is loaded before the native
 // library, shares them.
-type failingCalls struct{ evdFree, epFree atomic.Int32 }
+type failingCalls struct{ evdFree, epFree, pspFree atomic.Int32 }
 
 // failingCallsVariable names the file that they are in.
 const failingCallsVariable = "UDAT_TEST_FAILING_CALLS"
@@ -90,5 +90,15 @@ func TestEVDThatCannotBeFreed(t *testing.T) {
 		want(t, evd.PostSE(1))
 		udattest.Expect(t, evd, udat.EventSoftware)
 		want(t, evd.Free())
+	})
+}
+
+// A service point that the library does not free takes requests as before.
+func TestPSPThatCannotBeFreed(t *testing.T) {
+	withFailingCalls(t, func(t *testing.T, ia *udat.IA, calls *failingCalls) {
+		listener := udattest.Listen(t, ia)
+		calls.pspFree.Store(1)
+		want(t, listener.PSP.Free(), udat.ErrInternalError)
+		udattest.ConnectPair(t, listener, udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil))
 	})
 }

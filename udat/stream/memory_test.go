@@ -110,6 +110,37 @@ func TestReadAfterEnd(t *testing.T) {
 	}
 }
 
+// What had arrived when the connection ended can be read, also if nobody had taken its events by then.
+func TestArrivedBeforeEnd(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			a, l := openListener(t, name)
+			x, y := connect(t, a, l)
+			const messages = 8 // y takes the first, and waits for its lock
+			y.mu.Lock()
+			for range messages {
+				if _, err := x.Write([]byte{1}); err != nil {
+					t.Fatal(err)
+				}
+				await(t, "the message does not arrive", func() bool {
+					x.mu.Lock()
+					defer x.mu.Unlock()
+					return x.onTheirWay == 0
+				})
+			}
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			<-y.over.Done()
+			y.mu.Unlock()
+			if got, err := io.ReadAll(y); err != nil || len(got) != messages {
+				t.Errorf("%d of %d messages can be read, and the error is %v", len(got), messages, err)
+			}
+			_ = y.Close()
+		})
+	}
+}
+
 // When Close returns, what was written is in the peer's memory.
 func TestCloseWaits(t *testing.T) {
 	for _, name := range udattest.Names(t) {
@@ -189,5 +220,15 @@ func TestGathering(t *testing.T) {
 				t.Errorf("%d writes took %d posts on both sides", writes, posts)
 			}
 		})
+	}
+}
+
+// A deadline is kept by the clock of the timer that ends its call, which nobody sets, whatever clock it was made by.
+func TestDeadlineIsMonotonic(t *testing.T) {
+	var k calls
+	k.setDeadline(time.Now().Add(time.Hour).Round(0), func() {})
+	defer k.timer.Stop()
+	if k.deadline == k.deadline.Round(0) {
+		t.Errorf("the deadline is %v, without a monotonic reading", k.deadline)
 	}
 }

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* As failingCalls in failing_calls_test.go. */
-enum { EVD_FREE, EP_FREE, CALLS };
+enum { EVD_FREE, EP_FREE, PSP_FREE, CALLS };
 
 static int32_t *failing;
 
@@ -44,6 +44,7 @@ static uint32_t call(int which, const char *name, void *object)
 uint32_t dat_evd_disable(void *evd);
 uint32_t dat_evd_free(void *evd);
 uint32_t dat_ep_free(void *ep);
+uint32_t dat_psp_free(void *psp);
 
 uint32_t dat_evd_free(void *evd)
 {
@@ -55,4 +56,9 @@ uint32_t dat_evd_free(void *evd)
 uint32_t dat_ep_free(void *ep)
 {
 	return call(EP_FREE, "dat_ep_free", ep);
+}
+
+uint32_t dat_psp_free(void *psp)
+{
+	return call(PSP_FREE, "dat_psp_free", psp);
 }

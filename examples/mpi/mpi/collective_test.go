@@ -1,7 +1,6 @@
 package mpi
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -203,7 +202,7 @@ func TestMisuse(t *testing.T) {
 		for name := range misuses {
 			t.Run(name, func(t *testing.T) {
 				out := &output{}
-				_ = taskJob(adapter, 4, "misuse", out, misuseVariable+"="+name, boundVariable+"=3s").Run(context.Background())
+				_ = runJob(t, taskJob(adapter, 4, "misuse", out, misuseVariable+"="+name, boundVariable+"=3s"))
 				text := out.text.String()
 				panics := name == "a panic" || name == "the end of a goroutine"
 				said := panics && strings.Contains(text, ErrPanicked.Error()) || !panics && (strings.Contains(text, ErrMismatch.Error()) || strings.Contains(text, ErrLength.Error()))

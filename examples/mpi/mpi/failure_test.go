@@ -39,7 +39,7 @@ func TestDeath(t *testing.T) {
 				dying = p
 			}
 		}
-		err := job.Run(context.Background())
+		err := runJob(t, job)
 		var exit *launch.ExitError
 		if !errors.As(err, &exit) || exit.Rank != victim || exit.Code != 128+int(syscall.SIGKILL) || strings.Count(out.text.String(), ": heard of it\n") != ranks-1 {
 			t.Errorf("the job ended with %v\n%s", err, out.text.String())
@@ -124,9 +124,9 @@ func TestEnds(t *testing.T) {
 		t.Run(task, func(t *testing.T) {
 			onAdapters(t, func(t *testing.T, adapter string) {
 				out := &output{}
-				_ = taskJob(adapter, 3, task, out, boundVariable+"=3s").Run(context.Background()) // fails, as some ranks do
-				if strings.Count(out.text.String(), ": blames it\n") != 2 {
-					t.Error(out.text.String())
+				err := runJob(t, taskJob(adapter, 3, task, out, boundVariable+"=3s")) // fails, as some ranks do
+				if n := strings.Count(out.text.String(), ": blames it\n"); n != 2 {
+					t.Errorf("%d ranks blame the one that ends, want 2: %v\n%s", n, err, out.text.String())
 				}
 			})
 		})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // Ranks write and read each other's memory, in short and long pieces.
@@ -111,6 +112,33 @@ func flushTask(w *World) error {
 	}
 	over.Store(true)
 	return errors.Join(<-failures, <-failures, <-failures, win.Free())
+}
+
+// A Flush returns while another goroutine, which makes the progress, waits for something else.
+func TestFlushBesideReceive(t *testing.T) { runRanks(t, 2, "flush beside receive") }
+
+func flushBesideReceive(w *World) error {
+	win, failures := must(CreateWindow[int](w.Comm, 1)), make(chan error, 1)
+	if w.Rank() > 0 {
+		_, err := Recv(w.Comm, []int{0}, 0, 0)
+		return errors.Join(err, Send(w.Comm, []int{1}, 0, 0), win.Free())
+	}
+	go func() {
+		_, err := Recv(w.Comm, []int{0}, 1, 0)
+		failures <- err
+	}()
+	for driven := false; !driven; {
+		w.mu.Lock()
+		driven = w.driven
+		w.mu.Unlock()
+		time.Sleep(time.Millisecond) // the other goroutine needs the lock
+	}
+	for i := range 20 {
+		if err := errors.Join(win.Put([]int{i}, 1, 0), win.Flush(1)); err != nil {
+			return err
+		}
+	}
+	return errors.Join(Send(w.Comm, []int{1}, 1, 0), <-failures, win.Free())
 }
 
 // What Flush has waited for has arrived: over iWARP, the completion of a write only says that TCP has taken it.

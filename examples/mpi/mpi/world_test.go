@@ -39,7 +39,7 @@ func init() {
 		"slow receiver": slowReceiver, "pressure": pressure, "glancing": glancing, "long wait": longWait,
 		"collectives": func(w *World) error { return collectivesOn(w.Comm) },
 		"misuse":      func(w *World) error { return misuses[os.Getenv(misuseVariable)](w.Comm, w.Rank() == 2) },
-		"window":      windowTask, "fetch": fetchTask, "flush": flushTask, "window arguments": windowArguments,
+		"window":      windowTask, "fetch": fetchTask, "flush": flushTask, "flush beside receive": flushBesideReceive, "window arguments": windowArguments,
 		"early offer": earlyOffer, "parting": partingTask, "mix": mixTask,
 		"death": deathTask, "early end": earlyEnd, "early close": earlyClose, "late": lateTask,
 	}
@@ -133,12 +133,21 @@ func onAdapters(t *testing.T, test func(t *testing.T, adapter string)) {
 	}
 }
 
+// runJob runs a job for as long as it may take on a busy machine, and no longer.
+func runJob(t *testing.T, job launch.Job) error {
+	ctx, cancel := context.WithTimeout(t.Context(), jobTime)
+	defer cancel()
+	return job.Run(ctx)
+}
+
+const jobTime = 4 * time.Minute
+
 // runRanks runs a task on n ranks, once for each adapter. All must succeed.
 func runRanks(t *testing.T, ranks int, task string) {
 	t.Helper()
 	onAdapters(t, func(t *testing.T, adapter string) {
 		out := &output{}
-		if err := taskJob(adapter, ranks, task, out).Run(context.Background()); err != nil {
+		if err := runJob(t, taskJob(adapter, ranks, task, out)); err != nil {
 			t.Errorf("%v\n%s", err, out.text.String())
 		}
 	})
@@ -314,7 +323,7 @@ func TestMisfits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			out := &output{}
-			err := taskJob(adapters[0], 3, "never", out, misfitVariable+"="+test.misfit).Run(context.Background())
+			err := runJob(t, taskJob(adapters[0], 3, "never", out, misfitVariable+"="+test.misfit))
 			var exit *launch.ExitError
 			if !errors.As(err, &exit) || exit.Code != 1 {
 				t.Errorf("the job ended with %v", err)

@@ -83,9 +83,11 @@ func TestClosing(t *testing.T) {
 	err := adapter.Close(func() {
 		if adapter.Enter() {
 			t.Error("objects can be made on an adapter that is being closed")
+			adapter.Leave()
 		}
 		if leave, dead := EnterAll(zone, adapter); dead != adapter || leave != nil {
 			t.Errorf("entering an adapter that is being closed: %v", dead)
+			leave()
 		}
 	}, nothing)
 	if !errors.As(err, &inUse) {

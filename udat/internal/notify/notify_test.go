@@ -4,6 +4,7 @@ import (
 	"context"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -260,6 +261,35 @@ func TestFree(t *testing.T) {
 		f.want(waited, 0, cgo.InvalidHandle)
 		f.q.wakeAfter(true)
 	})
+}
+
+// watchedContext counts the functions that it is to call at its end.
+type watchedContext struct {
+	context.Context
+	watching atomic.Int32
+}
+
+func (c *watchedContext) Value(any) any { return nil }
+
+func (c *watchedContext) AfterFunc(func()) (stop func() bool) {
+	c.watching.Add(1)
+	return func() bool { return c.watching.Add(-1) >= 0 }
+}
+
+// A context that outlives a queue keeps nothing of it.
+func TestFreeForgetsContext(t *testing.T) {
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0)))
+	f, ctx := newFake(t, 0), &watchedContext{Context: t.Context()}
+	waited := f.begin(ctx, 1, 1, 1)
+	f.await(func() bool { return ctx.watching.Load() == 1 })
+	f.post(1)
+	f.want(waited, 1, cgo.Success)
+	f.q.Lock()
+	f.q.Free(func(cgo.EVDHandle) cgo.Return { return cgo.Success.Return() })
+	f.q.Unlock()
+	if n := ctx.watching.Load(); n != 0 {
+		t.Errorf("the context is to call %d functions for a queue that is freed", n)
+	}
 }
 
 func TestUnwaitable(t *testing.T) {

@@ -210,3 +210,109 @@ func TestFailingRegistration(t *testing.T) {
 		t.Errorf("there are %d regions, and %+v", live, s)
 	}
 }
+
+// Memory that is forgotten while it is being registered is not found afterwards: its addresses may be those of other
+// memory by then.
+func TestForgetBesideRegistration(t *testing.T) {
+	memory := make([]byte, 100)
+	begun, end := make(chan bool), make(chan bool)
+	registrations := 0
+	c := New(Limits{IdleBytes: 1000, IdleRegions: 10, Bytes: 1000, Regions: 10}, Backend[int]{
+		Register: func([]byte, uint32) (int, error) {
+			if registrations++; registrations == 1 {
+				close(begun)
+				<-end
+			}
+			return registrations, nil
+		},
+		Free: func(int) error { return nil },
+	})
+	acquired := make(chan *Region[int])
+	go func() {
+		region, err := c.Acquire(memory, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		acquired <- region
+	}()
+	<-begun
+	if err := c.Forget(memory); !errors.Is(err, ErrInUse) {
+		t.Errorf("forgetting memory that is being registered: %v", err)
+	}
+	close(end)
+	first := <-acquired
+	second, err := c.Acquire(memory, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second == first {
+		t.Error("memory that was forgotten while it was being registered is found")
+	}
+	c.Release(first)
+	c.Release(second)
+	if s := c.Stats(); s.Regions != 1 || s.IdleRegions != 1 {
+		t.Errorf("there is %+v", s)
+	}
+}
+
+// Whoever needs regions to be free waits for those that others are freeing just then.
+func TestWaitForFreeing(t *testing.T) {
+	memory := make([]byte, 200)
+	for name, call := range map[string]func(c *Cache[int]) error{
+		"Forget": func(c *Cache[int]) error { return c.Forget(memory) },
+		"Close":  func(c *Cache[int]) error { return c.Close() },
+		"Acquire without room on the device": func(c *Cache[int]) error {
+			region, err := c.Acquire(memory[100:], 1)
+			if err == nil {
+				c.Release(region)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			freeing, end := make(chan bool), make(chan bool)
+			var live, freed atomic.Int32
+			c := New(Limits{IdleBytes: 1000, IdleRegions: 10, Bytes: 1000, Regions: 10}, Backend[int]{
+				Register: func([]byte, uint32) (int, error) {
+					if live.Load() > 0 {
+						return 0, errScarce
+					}
+					return int(live.Add(1)), nil
+				},
+				Free: func(int) error {
+					close(freeing)
+					<-end
+					live.Add(-1)
+					freed.Add(1)
+					return nil
+				},
+				Scarce: func(err error) bool { return err == errScarce },
+			})
+			region, err := c.Acquire(memory[:100], 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Release(region)
+			flushed, returned := make(chan error), make(chan error)
+			go func() {
+				_, err := c.Flush()
+				flushed <- err
+			}()
+			<-freeing
+			go func() {
+				err := call(c)
+				if freed.Load() == 0 {
+					t.Error("it returns while a region is being freed")
+				}
+				returned <- err
+			}()
+			for range 100 {
+				runtime.Gosched()
+			}
+			close(end)
+			if err := errors.Join(<-flushed, <-returned); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
