@@ -5,11 +5,14 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
@@ -363,5 +366,318 @@ func TestNoLinkLocalAddress(t *testing.T) {
 			setSetting(t, i, "disable_ipv6", "1")
 			connectFrom(t, "10.78.0.5/24")
 		})
+	})
+}
+
+const otherGIDAt = 100 // 16 bytes of a message of socket CM, after the addresses of the sender
+
+func gidAt(message []byte, at int) netip.Addr { return netip.AddrFrom16([16]byte(message[at:][:16])) }
+
+// A request has the link-local GID, with which a peer with another dapl connects, and that of the adapter's address beside.
+func TestGIDsOfRequest(t *testing.T) {
+	forEachOddPeer(t, func(t *testing.T, a *adapter, p oddPeer) {
+		_, message := p.request(t)
+		gid, other := gidAt(message, senderGIDAt), gidAt(message, otherGIDAt)
+		own := a.address.Addr()
+		if own.IsLinkLocalUnicast() {
+			if gid != own.WithZone("") || !other.IsUnspecified() {
+				t.Errorf("from %v, the request has the GIDs %v and %v", own, gid, other)
+			}
+		} else if !gid.IsLinkLocalUnicast() || other.Unmap() != own {
+			t.Errorf("from %v, the request has the GIDs %v and %v", own, gid, other)
+		}
+		message = message[otherGIDAt+16 : messageHeader]
+		for _, b := range message {
+			if b != 0 {
+				t.Fatalf("behind is % x", message)
+			}
+		}
+	})
+}
+
+// A link-local address has that GID alone: the peer may have no route to a global one of the interface.
+func TestGIDsOfLinkLocalAddress(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		i := a.netInterface(t)
+		addAddress(t, i, "fd00:78::5/64", "nodad")
+		local := linkLocal(t, i).String()
+		reopened(t, a, local, "^TestGIDsOfRequest$", "DAPL_SCM_NETDEV="+local)
+	})
+}
+
+// A connection has the GID of its own address, not that of the adapter's, or the first of the interface: the peer may have a
+// route to that alone.
+func TestGIDOfConnection(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		i, to := a.netInterface(t), netip.MustParseAddr("fd00:79::5")
+		addAddress(t, i, "fd00:78::5/64", "nodad")
+		addAddress(t, i, to.String()+"/64", "nodad")
+		_, message := a.oddPeer(t, to).request(t)
+		if gid := gidAt(message, otherGIDAt); gid != to {
+			t.Errorf("from %v, the request has the GID %v", to, gid)
+		}
+	})
+}
+
+// Socket CM connects with a peer that has the GID at index 0, as another dapl has it, in both directions.
+func TestPeerWithFirstGID(t *testing.T) {
+	const child = "DEVICETEST_FIRST_GID"
+	if !udattest.InTestbed(t) {
+		return
+	}
+	if os.Getenv(child) == "" {
+		forEachSocketCM(t, func(t *testing.T, a *adapter) {
+			conf := filepath.Join(t.TempDir(), "dat.conf")
+			var entries []byte
+			for _, name := range []string{"first-scm", "other-scm"} {
+				entries = fmt.Appendf(entries, "%s u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"%s 1\" \"\"\n", name, a.device)
+			}
+			if err := os.WriteFile(conf, entries, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			runWith(t, "", "^TestPeerWithFirstGID$", child+"=1", "DAT_OVERRIDE="+conf)
+		})
+		return
+	}
+	watch(t)
+	t.Setenv("DAPL_SCM_GID_INDEX", "0")
+	first := openAdapter(t, "first-scm")
+	if err := os.Unsetenv("DAPL_SCM_GID_INDEX"); err != nil {
+		t.Fatal(err)
+	}
+	other := openAdapter(t, "other-scm")
+	for _, from := range []*adapter{first, other} {
+		to := first
+		if from == first {
+			to = other
+		}
+		l, active, passive := to.listen(t), from.newEndpoint(t), to.newEndpoint(t)
+		from.connect(t, l, active, passive, nil)
+		passive.postPieces(t, passive.memory, 0)
+		exchange(t, active, passive, active.memory, passive.memory, active.request, passive.recv, 1)
+		disconnect(t, active, passive)
+	}
+}
+
+// changeHardwareAddress has the neighbor table say that the adapter's address has another hardware address. This machine
+// itself does not look for it there.
+func (a *adapter) changeHardwareAddress(t *testing.T) {
+	t.Helper()
+	devices, err := device.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range devices {
+		if d.Name == a.device {
+			address, netdev := a.address.Addr().String(), d.Ports[0].Interfaces[0]
+			ip(t, "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", netdev)
+			ip(t, "neigh", "del", address, "dev", netdev)
+		}
+	}
+}
+
+// A connection goes on when the hardware address of the peer changes. An attempt may end, but for both sides.
+func TestChangedHardwareAddress(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l := a.listen(t)
+		active, passive, late, answer := a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t)
+		a.connect(t, l, active, passive, nil)
+		a.startConnect(t, l, late, cgo.TimeoutInfinite)
+		request := l.request(t)
+		a.changeHardwareAddress(t)
+		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t), nil) // its events come later
+		active.connect.empty(t)
+		passive.connect.empty(t)
+		passive.postRecv(t, 1)
+		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 64)}, 2, cgo.CompletionDefault))
+		active.request.completion(t, cgo.EventDTOCompletion, 2)
+		passive.recv.completion(t, cgo.EventDTOCompletion, 1)
+
+		success(t, "CRAccept", cgo.CRAccept(request, answer.EPHandle, nil))
+		ends, peers := late.connect.next(t).Number, answer.connect.next(t).Number
+		if (ends == cgo.EventConnectionEstablished) != (peers == cgo.EventConnectionEstablished) {
+			t.Errorf("the attempt ends with %v, and with %v for the peer", ends, peers)
+		}
+	})
+}
+
+// quickNeighbours has the kernel look for a neighbor three times in 0.3 seconds instead of 3, and CMA look twice as long.
+func quickNeighbours(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/sys/net/ipv[46]/neigh/*/retrans_time_ms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte("100"), 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.WriteFile(file, before, 0) })
+	}
+	t.Setenv("DAPL_CM_ARP_TIMEOUT_MS", "300")
+	t.Setenv("DAPL_CM_ARP_RETRY_COUNT", "2")
+}
+
+// An address that no host has is unreachable. An attempt with a short time-out does not learn that, whatever earlier ones
+// have the kernel do.
+func TestUnreachableHost(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	quickNeighbours(t)
+	watch(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		address := a.noHost()
+		for range 10 {
+			e := a.newEndpoint(t)
+			e.connectTo(t, address, 1, uint32(70*time.Millisecond/time.Microsecond))
+			e.connect.expect(t, cgo.EventConnectionTimedOut)
+		}
+		e := a.newEndpoint(t)
+		e.connectTo(t, address, 1, cgo.TimeoutInfinite)
+		e.connect.expect(t, cgo.EventConnectionUnreachable)
+		e.wantState(t, cgo.EPStateDisconnected)
+		e.connect.empty(t)
+	})
+}
+
+// failedSocket makes sockets fail with the error that a variable has.
+const failedSocket = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+	int (*next)(int, int, int, void *, socklen_t *) = (int (*)(int, int, int, void *, socklen_t *))dlsym(RTLD_NEXT, "getsockopt");
+	const char *error = getenv("DEVICETEST_ERROR");
+	int result = next(fd, level, name, value, size);
+
+	if (error != NULL && name == SO_ERROR)
+		*(int *)value = atoi(error);
+	return result;
+}
+`
+
+// The error of the socket decides what the event is.
+func TestErrorsOfSocket(t *testing.T) {
+	if !isSlow(t, failedSocket) {
+		return
+	}
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		l, e := a.listen(t), a.newEndpoint(t)
+		for _, failure := range []struct {
+			error syscall.Errno
+			event cgo.EventNumber
+		}{
+			{syscall.EHOSTUNREACH, cgo.EventConnectionUnreachable},
+			{syscall.ENETUNREACH, cgo.EventConnectionUnreachable},
+			{syscall.ETIMEDOUT, cgo.EventConnectionUnreachable},
+			{syscall.ECONNREFUSED, cgo.EventConnectionNonPeerRejected},
+			{syscall.ECONNRESET, cgo.EventConnectionNonPeerRejected},
+			{syscall.ENOBUFS, cgo.EventConnectionBroken},
+		} {
+			t.Setenv("DEVICETEST_ERROR", strconv.Itoa(int(failure.error)))
+			a.startConnect(t, l, e, cgo.TimeoutInfinite)
+			e.connect.expect(t, failure.event)
+			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+		}
+	})
+}
+
+// namespaceVariable says that this process has a network namespace of its own.
+const namespaceVariable = "DEVICETEST_NAMESPACE"
+
+// An adapter opens and closes though the loopback interface is down, with an address or, as in a new network namespace,
+// with none.
+func TestOpenWithoutLoopback(t *testing.T) {
+	if os.Getenv(namespaceVariable) == "" {
+		if !udattest.InTestbed(t) {
+			return
+		}
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := exec.CommandContext(udattest.Context(t), self, "-test.v", "-test.run", "^TestOpenWithoutLoopback$")
+		c.Env = append(os.Environ(), namespaceVariable+"=1", "DAPL_SCM_NETDEV=own")
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+		out, err := c.CombinedOutput()
+		t.Logf("%s", out)
+		if err != nil {
+			t.Errorf("a process of its own: %v", err)
+		}
+		return
+	}
+	watch(t)
+	ip(t, "link", "add", "own", "type", "dummy")
+	ip(t, "address", "add", "192.0.2.1/24", "dev", "own") // which the adapter takes as its own
+	openAll := func() {
+		for _, name := range udattest.Names(t) {
+			if strings.Contains(name, "scm") {
+				ia, _, r := cgo.IAOpen(name, 8)
+				success(t, "IAOpen", r)
+				success(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful))
+			}
+		}
+	}
+	openAll()
+	ip(t, "link", "set", "lo", "up") // which adds the address
+	ip(t, "link", "set", "lo", "down")
+	openAll()
+}
+
+func ip(t *testing.T, arguments ...string) {
+	t.Helper()
+	if out, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("ip: %v: %s", err, out)
+	}
+}
+
+// failedSend makes the next send of what wakes the thread fail once a variable is set, as if there were no memory.
+const failedSend = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+ssize_t send(int fd, const void *message, size_t size, int flags)
+{
+	ssize_t (*next)(int, const void *, size_t, int) = (ssize_t (*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
+
+	if (size == 2 && getenv("DEVICETEST_FAIL") != NULL) {
+		unsetenv("DEVICETEST_FAIL");
+		errno = ENOMEM;
+		return -1;
+	}
+	return next(fd, message, size, flags);
+}
+`
+
+// The thread is woken for an attempt though the first send to it fails.
+func TestFailedWake(t *testing.T) {
+	if !isSlow(t, failedSend) {
+		return
+	}
+	watch(t)
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		time.Sleep(100 * time.Millisecond) // the thread has nothing to do any more
+		os.Setenv("DEVICETEST_FAIL", "1")
+		a.oddPeer(t, a.address.Addr()).request(t)
 	})
 }
