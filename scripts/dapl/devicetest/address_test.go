@@ -24,15 +24,11 @@ import (
 func (a *adapter) netInterface(t *testing.T) *net.Interface {
 	t.Helper()
 	devices, err := device.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	for _, d := range devices {
 		if d.Name == a.device {
 			i, err := net.InterfaceByName(d.Ports[0].Interfaces[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			do(t, err)
 			return i
 		}
 	}
@@ -44,9 +40,7 @@ func (a *adapter) netInterface(t *testing.T) *net.Interface {
 func linkLocal(t *testing.T, i *net.Interface) netip.Addr {
 	t.Helper()
 	addrs, err := i.Addrs()
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	for _, a := range addrs {
 		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Is6() && p.Addr().IsLinkLocalUnicast() {
 			return p.Addr()
@@ -68,13 +62,9 @@ func setSetting(t *testing.T, i *net.Interface, name, value string) {
 	t.Helper()
 	file := "/proc/sys/net/ipv6/conf/" + i.Name + "/" + name
 	before, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	t.Cleanup(func() { os.WriteFile(file, before, 0) })
-	if err := os.WriteFile(file, []byte(value), 0); err != nil {
-		t.Fatal(err)
-	}
+	do(t, os.WriteFile(file, []byte(value), 0))
 }
 
 // reopened runs a test in a process of its own on an adapter of the same provider with another name, and settings.
@@ -85,9 +75,7 @@ func reopened(t *testing.T, a *adapter, name string, test string, environment ..
 	if isSocketCM(a) {
 		entry, library, instance = "other-scm", "libdaploscm.so.2", a.device+" 1"
 	}
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "%s u2.0 nonthreadsafe default %s dapl.2.0 %q \"\"\n", entry, library, instance), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	do(t, os.WriteFile(conf, fmt.Appendf(nil, "%s u2.0 nonthreadsafe default %s dapl.2.0 %q \"\"\n", entry, library, instance), 0o644))
 	runWith(t, "", test, append(environment, "DAT_OVERRIDE="+conf, "UDAT_TEST_IA="+entry)...)
 }
 
@@ -115,9 +103,7 @@ func (a *adapter) connectAt(t *testing.T, to netip.Addr) {
 	if got := remoteOfRequest(t, request); got != own {
 		t.Errorf("to %v: the request comes from %v, want %v", to, got, own)
 	}
-	success(t, "CRAccept", cgo.CRAccept(request, passive.EPHandle, nil))
-	active.connect.expect(t, cgo.EventConnectionEstablished)
-	passive.connect.expect(t, cgo.EventConnectionEstablished)
+	accept(t, request, passive.EPHandle, active, passive)
 	if got, peers := active.remote(t), passive.remote(t); got != own || peers != own {
 		t.Errorf("to %v: the endpoints have the peers %v and %v, want %v", to, got, peers, own)
 	}
@@ -144,10 +130,7 @@ func TestNamesOfAddresses(t *testing.T) {
 		})
 		return
 	}
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	forEachInTestbed(t, func(t *testing.T, a *adapter) {
 		i := a.netInterface(t)
 		addAddress(t, i, "fd00:78::5/64", "nodad")
 		addAddress(t, i, "10.78.0.5/24")
@@ -183,10 +166,7 @@ func TestUnusableAddresses(t *testing.T) {
 		}
 		return
 	}
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	forEachInTestbed(t, func(t *testing.T, a *adapter) {
 		i := a.netInterface(t)
 		setSetting(t, i, "accept_dad", "1")
 		setSetting(t, i, "dad_transmits", "60") // seconds
@@ -201,7 +181,6 @@ func TestUnusableAddresses(t *testing.T) {
 // Addresses that nobody can be connected with are refused at once, and harm nobody: after ::1, soft-RoCE would connect
 // no one. So are those of the family that an adapter with CMA does not have.
 func TestRefusedAddresses(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		refused := []string{"::1", "::", "ff02::1"}
 		if other := "fd00:77::1"; !isSocketCM(a) {
@@ -217,14 +196,13 @@ func TestRefusedAddresses(t *testing.T) {
 			outcome(t, "EPConnect to "+text, r, cgo.InvalidAddress, cgo.InvalidAddressUnsupported)
 			e.wantState(t, cgo.EPStateUnconnected)
 		}
-		a.connect(t, a.listen(t), e, a.newEndpoint(t), nil)
+		a.connect(t, a.listen(t), e, a.newEndpoint(t))
 		e.connect.empty(t)
 	})
 }
 
 // An IPv4 address that is mapped to IPv6 means the IPv4 one, also as what an endpoint is connected to.
 func TestMappedAddress(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		own := a.address.Addr()
 		if own.Is6() {
@@ -237,9 +215,7 @@ func TestMappedAddress(t *testing.T) {
 		copy(mapped[8:], ip[:])
 		l, e, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		e.connectTo(t, &mapped, l.qual, cgo.TimeoutInfinite)
-		success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
-		e.connect.expect(t, cgo.EventConnectionEstablished)
-		passive.connect.expect(t, cgo.EventConnectionEstablished)
+		accept(t, l.request(t), passive.EPHandle, e, passive)
 		if got := e.remote(t); got != own {
 			t.Errorf("the endpoint is connected to %v, want %v", got, own)
 		}
@@ -249,12 +225,9 @@ func TestMappedAddress(t *testing.T) {
 
 // An address has the bytes that its family needs, and no more, and may be that which the endpoint has reported.
 func TestLengthOfAddress(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		pages, _ := newPages(t, 2*syscall.Getpagesize())
-		if err := syscall.Mprotect(pages[len(pages)/2:], syscall.PROT_NONE); err != nil {
-			t.Fatal(err)
-		}
+		do(t, syscall.Mprotect(pages[len(pages)/2:], syscall.PROT_NONE))
 		size := int(syscall.SizeofSockaddrInet4)
 		if a.address.Addr().Is6() {
 			size = syscall.SizeofSockaddrInet6
@@ -265,17 +238,14 @@ func TestLengthOfAddress(t *testing.T) {
 		connect := func(to *cgo.SockAddr) {
 			t.Helper()
 			e.connectTo(t, to, l.qual, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
-			e.connect.expect(t, cgo.EventConnectionEstablished)
-			passive.connect.expect(t, cgo.EventConnectionEstablished)
+			accept(t, l.request(t), passive.EPHandle, e, passive)
 		}
 		connect((*cgo.SockAddr)(unsafe.Pointer(&pages[end])))
 		var param cgo.EPParam
 		success(t, "EPQuery", cgo.EPQuery(e.EPHandle, cgo.EPFieldAll, &param))
 		disconnect(t, e, passive)
 
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
-		success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+		reset(t, e, passive)
 		connect(*(**cgo.SockAddr)(unsafe.Pointer(&param.RemoteIAAddressPtr)))
 		disconnect(t, e, passive)
 	})
@@ -283,15 +253,9 @@ func TestLengthOfAddress(t *testing.T) {
 
 // nullAddress puts an interface without an address first in the list of interfaces. Tunnels have none.
 const nullAddress = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <ifaddrs.h>
-#include <stddef.h>
-
 int getifaddrs(struct ifaddrs **list)
 {
-	int (*get)(struct ifaddrs **) = (int (*)(struct ifaddrs **))dlsym(RTLD_NEXT, "getifaddrs");
-	int ret = get(list);
+	int ret = NEXT(getifaddrs)(list);
 
 	if (ret == 0)
 		(*list)->ifa_addr = NULL; /* that of the loopback interface */
@@ -301,10 +265,7 @@ int getifaddrs(struct ifaddrs **list)
 
 // An interface without an address, such as that of a tunnel, is no reason to crash.
 func TestInterfaceWithoutAddress(t *testing.T) {
-	if !isSlow(t, nullAddress) {
-		return
-	}
-	forEachAdapter(t, func(*testing.T, *adapter) {})
+	preloaded(t, nullAddress, func(*testing.T, *adapter) {})
 }
 
 func (a *adapter) hasGID(address netip.Addr) bool {
@@ -333,7 +294,7 @@ func TestAddressComesBack(t *testing.T) {
 		change("add", between)
 		change("add", own)
 		change("delete", between)
-		a.connect(t, a.listen(t), a.newEndpoint(t), a.newEndpoint(t), nil)
+		a.connect(t, a.listen(t), a.newEndpoint(t), a.newEndpoint(t))
 	})
 }
 
@@ -438,19 +399,14 @@ func TestPeerWithFirstGID(t *testing.T) {
 			for _, name := range []string{"first-scm", "other-scm"} {
 				entries = fmt.Appendf(entries, "%s u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"%s 1\" \"\"\n", name, a.device)
 			}
-			if err := os.WriteFile(conf, entries, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			do(t, os.WriteFile(conf, entries, 0o644))
 			runWith(t, "", "^TestPeerWithFirstGID$", child+"=1", "DAT_OVERRIDE="+conf)
 		})
 		return
 	}
-	watch(t)
 	t.Setenv("DAPL_SCM_GID_INDEX", "0")
 	first := openAdapter(t, "first-scm")
-	if err := os.Unsetenv("DAPL_SCM_GID_INDEX"); err != nil {
-		t.Fatal(err)
-	}
+	do(t, os.Unsetenv("DAPL_SCM_GID_INDEX"))
 	other := openAdapter(t, "other-scm")
 	for _, from := range []*adapter{first, other} {
 		to := first
@@ -458,7 +414,7 @@ func TestPeerWithFirstGID(t *testing.T) {
 			to = other
 		}
 		l, active, passive := to.listen(t), from.newEndpoint(t), to.newEndpoint(t)
-		from.connect(t, l, active, passive, nil)
+		from.connect(t, l, active, passive)
 		passive.postPieces(t, passive.memory, 0)
 		exchange(t, active, passive, active.memory, passive.memory, active.request, passive.recv, 1)
 		disconnect(t, active, passive)
@@ -470,9 +426,7 @@ func TestPeerWithFirstGID(t *testing.T) {
 func (a *adapter) changeHardwareAddress(t *testing.T) {
 	t.Helper()
 	devices, err := device.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	for _, d := range devices {
 		if d.Name == a.device {
 			address, netdev := a.address.Addr().String(), d.Ports[0].Interfaces[0]
@@ -484,22 +438,16 @@ func (a *adapter) changeHardwareAddress(t *testing.T) {
 
 // A connection goes on when the hardware address of the peer changes. An attempt may end, but for both sides.
 func TestChangedHardwareAddress(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive, late, answer := a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t)
-		a.connect(t, l, active, passive, nil)
-		a.startConnect(t, l, late, cgo.TimeoutInfinite)
-		request := l.request(t)
+	forEachInTestbed(t, func(t *testing.T, a *adapter) {
+		l, active, passive, late, answer := a.listen(t), a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t)
+		a.connect(t, l, active, passive)
+		request := a.ask(t, l, late)
 		a.changeHardwareAddress(t)
-		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t), nil) // its events come later
+		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t)) // its events come later
 		active.connect.empty(t)
 		passive.connect.empty(t)
 		passive.postRecv(t, 1)
-		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 64)}, 2, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 2)
+		active.deliver(t, 2)
 		passive.recv.completion(t, cgo.EventDTOCompletion, 1)
 
 		success(t, "CRAccept", cgo.CRAccept(request, answer.EPHandle, nil))
@@ -514,17 +462,11 @@ func TestChangedHardwareAddress(t *testing.T) {
 func quickNeighbours(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/sys/net/ipv[46]/neigh/*/retrans_time_ms")
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	for _, file := range files {
 		before, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte("100"), 0); err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
+		do(t, os.WriteFile(file, []byte("100"), 0))
 		t.Cleanup(func() { os.WriteFile(file, before, 0) })
 	}
 	t.Setenv("DAPL_CM_ARP_TIMEOUT_MS", "300")
@@ -538,7 +480,6 @@ func TestUnreachableHost(t *testing.T) {
 		return
 	}
 	quickNeighbours(t)
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		address := a.noHost()
 		for range 10 {
@@ -556,16 +497,10 @@ func TestUnreachableHost(t *testing.T) {
 
 // failedSocket makes sockets fail with the error that a variable has.
 const failedSocket = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-
 int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-	int (*next)(int, int, int, void *, socklen_t *) = (int (*)(int, int, int, void *, socklen_t *))dlsym(RTLD_NEXT, "getsockopt");
 	const char *error = getenv("DEVICETEST_ERROR");
-	int result = next(fd, level, name, value, size);
+	int result = NEXT(getsockopt)(fd, level, name, value, size);
 
 	if (error != NULL && name == SO_ERROR)
 		*(int *)value = atoi(error);
@@ -575,10 +510,7 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 
 // The error of the socket decides what the event is.
 func TestErrorsOfSocket(t *testing.T) {
-	if !isSlow(t, failedSocket) {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	preloadedSocketCM(t, failedSocket, func(t *testing.T, a *adapter) {
 		l, e := a.listen(t), a.newEndpoint(t)
 		for _, failure := range []struct {
 			error syscall.Errno
@@ -594,7 +526,7 @@ func TestErrorsOfSocket(t *testing.T) {
 			t.Setenv("DEVICETEST_ERROR", strconv.Itoa(int(failure.error)))
 			a.startConnect(t, l, e, cgo.TimeoutInfinite)
 			e.connect.expect(t, failure.event)
-			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+			reset(t, e)
 		}
 	})
 }
@@ -610,9 +542,7 @@ func TestOpenWithoutLoopback(t *testing.T) {
 			return
 		}
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		c := exec.CommandContext(udattest.Context(t), self, "-test.v", "-test.run", "^TestOpenWithoutLoopback$")
 		c.Env = append(os.Environ(), namespaceVariable+"=1", "DAPL_SCM_NETDEV=own")
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
@@ -648,36 +578,23 @@ func ip(t *testing.T, arguments ...string) {
 	}
 }
 
-// failedSend makes the next send of what wakes the thread fail once a variable is set, as if there were no memory.
+// failedSend makes the next send of what wakes the thread fail once the file exists, as if there were no memory.
 const failedSend = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-
 ssize_t send(int fd, const void *message, size_t size, int flags)
 {
-	ssize_t (*next)(int, const void *, size_t, int) = (ssize_t (*)(int, const void *, size_t, int))dlsym(RTLD_NEXT, "send");
-
-	if (size == 2 && getenv("DEVICETEST_FAIL") != NULL) {
-		unsetenv("DEVICETEST_FAIL");
+	if (size == 2 && unlink(told_file()) == 0) {
 		errno = ENOMEM;
 		return -1;
 	}
-	return next(fd, message, size, flags);
+	return NEXT(send)(fd, message, size, flags);
 }
 `
 
 // The thread is woken for an attempt though the first send to it fails.
 func TestFailedWake(t *testing.T) {
-	if !isSlow(t, failedSend) {
-		return
-	}
-	watch(t)
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	preloadedSocketCM(t, failedSend, func(t *testing.T, a *adapter) {
 		time.Sleep(100 * time.Millisecond) // the thread has nothing to do any more
-		os.Setenv("DEVICETEST_FAIL", "1")
+		tell(t, "")
 		a.oddPeer(t, a.address.Addr()).request(t)
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/scripts/dapl/devicetest/between"
 	"github.com/goudat/goudat/scripts/vm/control"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -21,91 +22,63 @@ import (
 // asyncEvents writes to a pipe which asynchronous events the library has handled. It can make each of them another
 // one, of the newest object of that kind. The library of verbs acknowledges the event that it was. It can refuse them all.
 const asyncEvents = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
+static struct ibv_cq *cq;
+static struct ibv_qp *qp;
+static struct ibv_srq *srq;
+static struct ibv_async_event real;
 
-struct event {
-	void *element;
-	int type;
-};
-
-static void *cq, *qp, *srq;
-static struct event real;
-
-void *ibv_create_cq(void *context, int cqe, void *cq_context, void *channel, int vector);
-void *ibv_create_cq(void *context, int cqe, void *cq_context, void *channel, int vector)
+struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *user, struct ibv_comp_channel *channel, int vector)
 {
-	void *(*create)(void *, int, void *, void *, int) = dlsym(RTLD_NEXT, "ibv_create_cq");
-
-	return cq = create(context, cqe, cq_context, channel, vector);
+	return cq = NEXT(ibv_create_cq)(context, cqe, user, channel, vector);
 }
 
-void *ibv_create_qp(void *pd, void *attr);
-void *ibv_create_qp(void *pd, void *attr)
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	void *(*create)(void *, void *) = dlsym(RTLD_NEXT, "ibv_create_qp");
-
-	return qp = create(pd, attr);
+	return qp = NEXT(ibv_create_qp)(pd, attr);
 }
 
-void *ibv_create_srq(void *pd, void *attr);
-void *ibv_create_srq(void *pd, void *attr)
+struct ibv_srq *ibv_create_srq(struct ibv_pd *pd, struct ibv_srq_init_attr *attr)
 {
-	void *(*create)(void *, void *) = dlsym(RTLD_NEXT, "ibv_create_srq");
-
-	return srq = create(pd, attr);
+	return srq = NEXT(ibv_create_srq)(pd, attr);
 }
 
-int ibv_get_async_event(void *context, struct event *event);
-int ibv_get_async_event(void *context, struct event *event)
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	int (*get)(void *, struct event *) = dlsym(RTLD_NEXT, "ibv_get_async_event");
 	const char *type = getenv("DEVICETEST_EVENT");
-	int ret;
 
-	if (getenv("DEVICETEST_LOST") != NULL) {
+	if (told()) {
 		errno = EACCES;
 		return -1;
 	}
-	ret = get(context, event);
-	if (ret == 0) {
-		real = *event;
-		if (type != NULL)
-			event->type = atoi(type);
-		switch (event->type == real.type ? -1 : event->type) {
-		case 0: /* CQ_ERR */
-			event->element = cq;
-			break;
-		case 1: /* QP_FATAL */
-		case 2: /* QP_REQ_ERR */
-		case 3: /* QP_ACCESS_ERR */
-		case 4: /* COMM_EST */
-		case 5: /* SQ_DRAINED */
-		case 6: /* PATH_MIG */
-		case 7: /* PATH_MIG_ERR */
-		case 16: /* QP_LAST_WQE_REACHED */
-			event->element = qp;
-			break;
-		case 14: /* SRQ_ERR */
-		case 15: /* SRQ_LIMIT_REACHED */
-			event->element = srq;
-			break;
-		}
+	if (NEXT(ibv_get_async_event)(context, event) != 0)
+		return -1;
+	real = *event;
+	if (type == NULL || atoi(type) == (int)real.event_type)
+		return 0;
+	event->event_type = atoi(type);
+	switch (event->event_type) {
+	case IBV_EVENT_CQ_ERR:
+		event->element.cq = cq;
+		break;
+	case IBV_EVENT_QP_FATAL ... IBV_EVENT_PATH_MIG_ERR:
+	case IBV_EVENT_QP_LAST_WQE_REACHED:
+		event->element.qp = qp;
+		break;
+	case IBV_EVENT_SRQ_ERR ... IBV_EVENT_SRQ_LIMIT_REACHED:
+		event->element.srq = srq;
+		break;
+	default:
+		break;
 	}
-	return ret;
+	return 0;
 }
 
-void ibv_ack_async_event(struct event *event);
-void ibv_ack_async_event(struct event *event)
+void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	void (*ack)(struct event *) = dlsym(RTLD_NEXT, "ibv_ack_async_event");
 	const char *handled = getenv("DEVICETEST_HANDLED");
-	char type = event->type;
+	char type = event->event_type;
 
-	ack(&real);
+	NEXT(ibv_ack_async_event)(&real);
 	if (handled != NULL && write(atoi(handled), &type, 1) != 1)
 		abort();
 }
@@ -153,9 +126,7 @@ func onPortWith(t *testing.T, source string, test func(t *testing.T, name string
 	for name, entry := range entries {
 		t.Run(name, func(t *testing.T) {
 			conf := filepath.Join(t.TempDir(), "dat.conf")
-			if err := os.WriteFile(conf, []byte(name+" u2.0 nonthreadsafe default "+entry+` ""`+"\n"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			do(t, os.WriteFile(conf, []byte(name+" u2.0 nonthreadsafe default "+entry+` ""`+"\n"), 0o644))
 			runWith(t, library, "^"+function+"$", append(environment,
 				"DAT_OVERRIDE="+conf, "DAPL_SCM_NETDEV="+portInterface, portVariable+"="+name)...)
 		})
@@ -179,12 +150,8 @@ type port struct {
 func newPort(t *testing.T) *port {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.SetReadDeadline(time.Now().Add(udattest.Patience)); err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
+	do(t, r.SetReadDeadline(time.Now().Add(udattest.Patience)))
 	t.Setenv("DEVICETEST_HANDLED", strconv.Itoa(int(w.Fd())))
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return &port{handled: r, up: true}
@@ -223,8 +190,7 @@ func portDown(t *testing.T, name string) {
 			queue{EVDHandle: a.async}.empty(t)
 		}
 		passive.postRecv(t, 1)
-		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, nil, 2, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 2)
+		active.deliver(t, 2)
 		passive.recv.completion(t, cgo.EventDTOCompletion, 1)
 	}
 	active.connect.empty(t)
@@ -285,9 +251,7 @@ func eventsOfVerbs(t *testing.T, name string) {
 	}
 
 	// An endpoint without EVDs has a completion queue of its own.
-	bare, r := cgo.EPCreate(a.IAHandle, ep.pz, 0, 0, ep.connect.EVDHandle, nil)
-	success(t, "EPCreate", r)
-	t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(bare)) })
+	a.newBare(t, ep.pz, 0, 0, ep.connect.EVDHandle, nil)
 	os.Setenv("DEVICETEST_EVENT", "0")
 	p.toggle(t)
 	queue{EVDHandle: a.async}.empty(t)
@@ -341,9 +305,7 @@ func TestChangedCredentials(t *testing.T) {
 		async := a.newAsyncQueue(t)
 		l := a.listen(t)
 		const nobody = 65534
-		if err := syscall.Setuid(nobody); err != nil {
-			t.Fatal(err)
-		}
+		do(t, syscall.Setuid(nobody))
 		ready := os.NewFile(3, "ready")
 		if _, err := fmt.Fprintln(ready, l.qual); err != nil {
 			t.Fatal(err)
@@ -352,22 +314,15 @@ func TestChangedCredentials(t *testing.T) {
 		l.requests.empty(t)
 		return
 	}
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	forEachInTestbed(t, func(t *testing.T, a *adapter) {
 		if isSocketCM(a) {
 			t.Log("socket CM has no file of the connection manager")
 			return
 		}
 		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		defer r.Close()
 		c := exec.CommandContext(udattest.Context(t), self, "-test.v", "-test.run", "^TestChangedCredentials$")
 		c.Env = append(os.Environ(), credentialsVariable+"="+a.name)
@@ -376,9 +331,7 @@ func TestChangedCredentials(t *testing.T) {
 		c.Stdout, c.Stderr = &out, &out
 		err = c.Start()
 		w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		defer func() { t.Logf("%s", out.Bytes()) }()
 		var qual uint64
 		if _, err := fmt.Fscan(bufio.NewReader(r), &qual); err == nil {
@@ -394,63 +347,41 @@ func TestChangedCredentials(t *testing.T) {
 	})
 }
 
-// lostCompletions refuses all completion events, while a variable is set.
+// lostCompletions refuses all completion events, while the file exists.
 const lostCompletions = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdlib.h>
-
-int ibv_get_cq_event(void *channel, void **cq, void **context);
-int ibv_get_cq_event(void *channel, void **cq, void **context)
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
 {
-	int (*get)(void *, void **, void **) = dlsym(RTLD_NEXT, "ibv_get_cq_event");
-
-	if (getenv("DEVICETEST_LOST") == NULL)
-		return get(channel, cq, context);
+	if (!told())
+		return NEXT(ibv_get_cq_event)(channel, cq, context);
 	errno = EACCES;
 	return -1;
 }
 `
 
-// lostVariable makes calls for events fail.
-const lostVariable = "DEVICETEST_LOST"
-
 // Completion events that cannot be read are reported, and a wait for one returns the error.
 func TestLostCompletionEvents(t *testing.T) {
-	if os.Getenv(adapterVariable) == "" {
-		library := buildPreload(t, lostCompletions)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) { runWith(t, library, "^TestLostCompletionEvents$", adapterVariable+"="+name) })
-		}
-		return
-	}
-	watch(t)
-	a := openAdapter(t, os.Getenv(adapterVariable))
-	async := a.newAsyncQueue(t)
-	direct, r := cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
-	success(t, "EVDCreate", r)
-	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(direct)) })
-	active := a.newEndpoint(t)
-	passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		return cgo.EPCreate(a.IAHandle, e.pz, direct, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-	})
-	a.connect(t, a.listen(t), active, passive, nil)
-	var event cgo.Event
-	_, r = cgo.EVDWait(direct, 0, 1, &event) // asks for a notification
-	outcome(t, "EVDWait", r, cgo.TimeoutExpired, cgo.NoSubtype)
-	_, r = cgo.CNOWait(active.request.cno, 0)
-	outcome(t, "CNOWait", r, cgo.QueueEmpty, cgo.NoSubtype)
+	preloaded(t, lostCompletions, func(t *testing.T, a *adapter) {
+		async := a.newAsyncQueue(t)
+		direct := a.newEVD(t, queueLength, 0, cgo.EVDDTO)
+		active := a.newEndpoint(t)
+		passive := a.makeEndpoint(t, parts{recv: direct})
+		a.connect(t, a.listen(t), active, passive)
+		var event cgo.Event
+		_, r := cgo.EVDWait(direct, 0, 1, &event) // asks for a notification
+		outcome(t, "EVDWait", r, cgo.TimeoutExpired, cgo.NoSubtype)
+		_, r = cgo.CNOWait(active.request.cno, 0)
+		outcome(t, "CNOWait", r, cgo.QueueEmpty, cgo.NoSubtype)
 
-	os.Setenv(lostVariable, "1")
-	for cookie := range uint64(2) {
-		passive.postRecv(t, cookie)
-	}
-	success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, nil, 1, cgo.CompletionDefault))
-	a.wantLost(t, async)
-	_, r = cgo.EVDWait(direct, uint32(udattest.Patience/time.Microsecond), 2, &event)
-	outcome(t, "EVDWait", r, cgo.PrivilegesViolation, cgo.NoSubtype)
-	os.Unsetenv(lostVariable)
+		tell(t, "")
+		for cookie := range uint64(2) {
+			passive.postRecv(t, cookie)
+		}
+		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, nil, 1, cgo.CompletionDefault))
+		a.wantLost(t, async)
+		_, r = cgo.EVDWait(direct, uint32(udattest.Patience/time.Microsecond), 2, &event)
+		outcome(t, "EVDWait", r, cgo.PrivilegesViolation, cgo.NoSubtype)
+		untell(t)
+	})
 }
 
 // Asynchronous events that cannot be read are reported.
@@ -458,7 +389,7 @@ func TestLostAsyncEvents(t *testing.T) {
 	onPort(t, func(t *testing.T, name string) {
 		a := openAdapter(t, name)
 		async := a.newAsyncQueue(t)
-		os.Setenv(lostVariable, "1")
+		tell(t, "")
 		command(t, "ip link set "+portInterface+" down")
 		a.wantLost(t, async)
 		command(t, "ip link set "+portInterface+" up")
@@ -691,7 +622,7 @@ int main(int argc, char **argv)
 // Asynchronous events of what other parts of the process have made with librdmacm, which has one context of a device for
 // all, are none of the adapter. Socket CM has a context of its own.
 func TestEventsOfStrangers(t *testing.T) {
-	program := buildProgram(t, strangerProgram, fmt.Sprintf("-DPATIENCE_MS=%d", udattest.Patience.Milliseconds()), "-rdynamic", "-lrdmacm", "-ldl")
+	program := between.Program(t, strangerProgram, fmt.Sprintf("-DPATIENCE_MS=%d", udattest.Patience.Milliseconds()), "-rdynamic", "-lrdmacm", "-ldl")
 	for _, name := range udattest.Names(t) {
 		if strings.Contains(name, "scm") {
 			continue

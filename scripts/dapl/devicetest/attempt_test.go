@@ -30,43 +30,23 @@ func (e *endpoint) abort(t testing.TB) {
 	e.connect.expect(t, cgo.EventConnectionDisconnected)
 }
 
-// eventually waits for what has no event.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(udattest.Patience); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in %v: %s", udattest.Patience, what)
-		}
-	}
-}
-
 // refusedListen makes every second attempt of a process to listen fail, as if somebody had the port.
 const refusedListen = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-
-int rdma_listen(void *id, int backlog);
-int rdma_listen(void *id, int backlog)
+int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	int (*listen)(void *, int) = (int (*)(void *, int))dlsym(RTLD_NEXT, "rdma_listen");
 	static int calls;
 
 	if (++calls % 2 == 0) {
 		errno = EADDRINUSE;
 		return -1;
 	}
-	return listen(id, backlog);
+	return NEXT(rdma_listen)(id, backlog);
 }
 `
 
 // A service point that has connections, was freed, and could not listen again, listens when it can.
 func TestListenAfterFailure(t *testing.T) {
-	if !isSlow(t, refusedListen, overwriteFreed) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, refusedListen, func(t *testing.T, a *adapter) {
 		if isSocketCM(a) {
 			t.Log("it listens on a socket")
 			return
@@ -78,13 +58,13 @@ func TestListenAfterFailure(t *testing.T) {
 		}
 		success(t, "PSPCreate", create())
 		active, passive := a.newEndpoint(t), a.newEndpoint(t)
-		a.connect(t, l, active, passive, nil)
+		a.connect(t, l, active, passive)
 		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
 		outcome(t, "PSPCreate", create(), cgo.ConnQualInUse, cgo.NoSubtype)
 		success(t, "PSPCreate", create())
-		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t), nil)
+		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t))
 		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
-	})
+	}, overwriteFreed)
 }
 
 // blackHole makes a TCP socket that answers no connection, as its queue is full. answer closes it, so that the kernel
@@ -99,18 +79,12 @@ func blackHole(t *testing.T, a *adapter, qual uint64) (answer func()) {
 	}
 	open := func() int {
 		fd, err := syscall.Socket(family, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		return fd
 	}
 	listening := open()
-	if err := syscall.Bind(listening, at); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Listen(listening, 0); err != nil {
-		t.Fatal(err)
-	}
+	do(t, syscall.Bind(listening, at))
+	do(t, syscall.Listen(listening, 0))
 	fds := []int{listening}
 	for range 3 {
 		fd := open()
@@ -144,9 +118,7 @@ func asking(t *testing.T, a *adapter, qual uint64) int {
 func tcpConnections(t *testing.T) string {
 	t.Helper()
 	ipv4, err := os.ReadFile("/proc/net/tcp")
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	ipv6, err := os.ReadFile("/proc/net/tcp6")
 	if err != nil && !os.IsNotExist(err) {
 		t.Fatal(err)
@@ -161,97 +133,75 @@ func hexPort(qual uint64) string {
 
 // Calls do not wait while the kernel waits for the host of another connection.
 func TestCallsBesideSilentHost(t *testing.T) {
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		if !a.iwarp {
-			t.Log("no call waits for a host")
-			return
-		}
-		qual := uint64(udattest.ConnQual())
-		answer := blackHole(t, a, qual)
-		others := asking(t, a, qual)
-		e := a.newEndpoint(t)
+	var e *endpoint
+	var to uint64
+	besideSilent(t, func(t *testing.T, a *adapter, qual uint64) int {
+		e, to = a.newEndpoint(t), qual
 		e.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
-		eventually(t, "the kernel connects", func() bool { return asking(t, a, qual) > others })
-
-		late := time.AfterFunc(udattest.Patience/2, answer)
+		return 1
+	}, func(t *testing.T, a *adapter) {
 		e.abort(t)
 		a.listen(t)
 		other := a.newEndpoint(t)
-		other.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
+		other.connectTo(t, a.address, to, cgo.TimeoutInfinite)
 		other.abort(t)
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
-		if !late.Stop() {
-			t.Fatal("the calls have returned when the host has answered")
-		}
-		answer()
-		a.connect(t, a.listen(t), e, a.newEndpoint(t), nil)
-		other.connect.empty(t)
+		reset(t, e)
+		t.Cleanup(func() { // when the host has answered
+			a.connect(t, a.listen(t), e, a.newEndpoint(t))
+			other.connect.empty(t)
+		})
 	})
 }
 
 // An endpoint whose attempt is ended is freed, or reset, before the attempt has its answer, which the program itself may
 // have to give. Nothing that the adapter still has refers to it.
 func TestEndUnanswered(t *testing.T) {
-	if !isSlow(t, slowThreads, overwriteFreed) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, freed, reset := a.listen(t), a.newRacer(t, 1), a.newEndpoint(t)
+	preloaded(t, slowThreads, func(t *testing.T, a *adapter) {
+		l, freed, again := a.listen(t), a.newRacer(t, 1), a.newEndpoint(t)
 		ep := freed.newEndpoint(t)
 		freed.connectTo(t, l, ep, "")
 		first := l.request(t)
 		freed.end(t, ep)
-		reset.postRecv(t, 1)
-		reset.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
-		second := l.request(t)
-		reset.abort(t)
-		reset.postRecv(t, 2)
-		success(t, "EPReset", cgo.EPReset(reset.EPHandle))
+		again.postRecv(t, 1)
+		second := a.ask(t, l, again)
+		again.abort(t)
+		again.postRecv(t, 2)
+		reset(t, again)
 		if a.iwarp && !established(t, l.qual) {
 			t.Error("the calls have waited for the kernel to give up")
 		}
-		reset.recv.expectFlushed(t, 1)
-		reset.recv.expectFlushed(t, 2)
+		again.recv.expectFlushed(t, 1)
+		again.recv.expectFlushed(t, 2)
 		success(t, "CRReject", cgo.CRReject(first, nil))
 		success(t, "CRReject", cgo.CRReject(second, nil))
-		a.connect(t, l, reset, a.newEndpoint(t), nil)
-		reset.connect.empty(t)
+		a.connect(t, l, again, a.newEndpoint(t))
+		again.connect.empty(t)
 		freed.drain(t)
-	})
+	}, overwriteFreed)
 }
 
 // An endpoint whose connection found no room for its event is reset at once, and leaves nothing on the service point.
 func TestResetAfterFullConnectionQueue(t *testing.T) {
-	if !isSlow(t, slowThreads, overwriteFreed) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		full, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDConnection|cgo.EVDSoftware)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(full)) })
+	preloaded(t, slowThreads, func(t *testing.T, a *adapter) {
+		full := a.newEVD(t, 1, 0, cgo.EVDConnection|cgo.EVDSoftware)
 		for cgo.EVDPostSE(full, cgo.EventSoftware, 0).OK() {
 		}
 		l, active, done := a.listen(t), a.newEndpoint(t), a.newQueue(t, cgo.EVDDTO)
 		ep, r := cgo.EPCreate(a.IAHandle, active.pz, done.EVDHandle, done.EVDHandle, full, endpointAttr())
 		success(t, "EPCreate", r)
 		passive := &endpoint{EPHandle: ep}
-		active.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
-		success(t, "CRAccept", cgo.CRAccept(l.request(t), ep, nil))
+		success(t, "CRAccept", cgo.CRAccept(a.ask(t, l, active), ep, nil))
 		eventually(t, "the connection ends", func() bool { return passive.state(t) == cgo.EPStateDisconnected })
 		success(t, "EPReset", cgo.EPReset(ep))
 		active.connect.expect(t, cgo.EventConnectionEstablished)
 		active.connect.expect(t, cgo.EventConnectionDisconnected)
 		success(t, "EPFree", cgo.EPFree(ep))
 		// A record that was left would keep the service point, and so the adapter.
-	})
+	}, overwriteFreed)
 }
 
 // An attempt that is ended before its peer's address is known has no further event.
 func TestAbortWhileResolving(t *testing.T) {
-	watch(t)
 	// The patience of CMA, in milliseconds and in attempts.
 	t.Setenv("DAPL_CM_ARP_TIMEOUT_MS", "200")
 	t.Setenv("DAPL_CM_ARP_RETRY_COUNT", "2")
@@ -273,11 +223,9 @@ func TestAbortWhileResolving(t *testing.T) {
 
 // An attempt that has timed out is not established later.
 func TestTimedOutConnect(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const timeout = uint32(time.Second / time.Microsecond)
-		l := a.listen(t)
-		active, passive := a.newRacer(t, 1), a.newEndpoint(t)
+		l, active, passive := a.listen(t), a.newRacer(t, 1), a.newEndpoint(t)
 		ep := active.newEndpoint(t)
 		success(t, "EPConnect", cgo.EPConnect(ep, a.address, l.qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
 		request := l.request(t)
@@ -300,70 +248,18 @@ func TestTimedOutConnect(t *testing.T) {
 	})
 }
 
-// closedSocket makes the answers of socket CM fail while a variable is set, as if the peer had reset the TCP connection
+// closedSocket makes the answers of socket CM fail while the file exists, as if the peer had reset the TCP connection
 // just before.
 const closedSocket = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/uio.h>
-
 ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	ssize_t (*original)(int, const struct iovec *, int) = (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
-
-	if (getenv("DEVICETEST_CLOSED") != NULL) {
+	if (told()) {
 		errno = EPIPE;
 		return -1;
 	}
-	return original(fd, iov, count);
+	return NEXT(writev)(fd, iov, count);
 }
 `
-
-// An accept fails if the peer has gone, and says so. Its endpoint can be reset, and connects.
-func TestResetAfterFailedAccept(t *testing.T) {
-	const child, closed = "DEVICETEST_FAILED_ACCEPT", "DEVICETEST_CLOSED"
-	if os.Getenv(child) == "" {
-		library := buildPreload(t, closedSocket)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				runWith(t, library, "^TestResetAfterFailedAccept$", child+"=1", "UDAT_TEST_IA="+name)
-			})
-		}
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, active := a.listen(t), a.newRacer(t, 1)
-		const tries = 20 // the kernel may learn late that the peer has gone
-		for range tries {
-			gone, passive := active.newEndpoint(t), a.newEndpoint(t)
-			active.connectTo(t, l, gone, "")
-			request := l.request(t)
-			active.end(t, gone)
-			if a.iwarp {
-				eventually(t, "the kernel learns that the peer has gone", func() bool { return !established(t, l.qual) })
-			}
-			if isSocketCM(a) {
-				os.Setenv(closed, "1")
-			}
-			r := cgo.CRAccept(request, passive.EPHandle, nil)
-			os.Unsetenv(closed)
-			if r.OK() {
-				cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
-				continue
-			}
-			outcome(t, "CRAccept", r, cgo.InvalidHandle, cgo.InvalidHandleCR)
-			passive.wantState(t, cgo.EPStateUnconnected)
-			success(t, "CRReject", cgo.CRReject(request, nil))
-			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
-			a.connect(t, l, passive, a.newEndpoint(t), nil)
-			return
-		}
-		t.Errorf("%d requests were accepted whose peers had gone", tries)
-	})
-}
 
 // established reports whether this machine has a TCP connection to one of its ports, as under those of iWARP.
 func established(t *testing.T, port uint64) bool {
@@ -372,68 +268,33 @@ func established(t *testing.T, port uint64) bool {
 
 // The time-out of an attempt that was ended does not end the next one.
 func TestTimeoutOfEarlierAttempt(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const timeout = uint32(2 * time.Second / time.Microsecond)
-		l := a.listen(t)
-		e, other := a.newEndpoint(t), a.newEndpoint(t)
+		l, e, other := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		e.connectTo(t, a.address, l.qual, timeout)
 		first := l.request(t)
 		e.abort(t)
 		success(t, "CRReject", cgo.CRReject(first, nil))
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
-		e.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
-		second := l.request(t)
+		reset(t, e)
+		second := a.ask(t, l, e)
 		other.connectTo(t, a.address, l.qual, timeout)
 		third := l.request(t)
 		// Its time-out began later than that of the first attempt.
 		other.connect.expect(t, cgo.EventConnectionTimedOut)
 		e.connect.empty(t)
-		success(t, "CRReject", cgo.CRReject(second, nil))
-		e.connect.expect(t, cgo.EventConnectionPeerRejected)
+		reject(t, second, e)
 		success(t, "CRReject", cgo.CRReject(third, nil))
 	})
 }
 
 // A service point that is freed while a request waits goes when that is rejected.
 func TestRejectAfterServicePoint(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		requests, active := a.newQueue(t, cgo.EVDCR), a.newEndpoint(t)
-		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
-		l := &listener{psp, qual, requests}
-		active.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
-		request := l.request(t)
-		success(t, "PSPFree", cgo.PSPFree(psp))
-		success(t, "CRReject", cgo.CRReject(request, nil))
-		active.connect.expect(t, cgo.EventConnectionPeerRejected)
+		l, active := a.createListener(t), a.newEndpoint(t)
+		request := a.ask(t, l, active)
+		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
+		reject(t, request, active)
 		// The adapter is closed gracefully.
-	})
-}
-
-// So it does when the accept is aborted.
-func TestAbortAfterServicePoint(t *testing.T) {
-	if !isSlow(t, slowThreads, overwriteFreed) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		requests := a.newQueue(t, cgo.EVDCR)
-		active, passive := a.newEndpoint(t), a.newEndpoint(t)
-		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
-		l := &listener{psp, qual, requests}
-		active.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
-		request := l.request(t)
-		success(t, "PSPFree", cgo.PSPFree(psp))
-		success(t, "CRAccept", cgo.CRAccept(request, passive.EPHandle, nil))
-		success(t, "EPDisconnect", cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt))
-		passive.connect.next(t) // it may have been established
-		active.connect.next(t)
-		// The thread takes events in order.
-		a.connectedPair(t)
-		cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt)
 	})
 }
 
@@ -442,8 +303,7 @@ func TestAbortAfterServicePoint(t *testing.T) {
 // wantFlushed expects that an operation has been flushed already.
 func (q queue) wantFlushed(t *testing.T, cookie uint64) {
 	t.Helper()
-	var event cgo.Event
-	success(t, "EVDDequeue", cgo.EVDDequeue(q.EVDHandle, &event))
+	event := dequeue(t, q.EVDHandle)
 	if dto := event.DTO(); dto.UserCookie != cookie || dto.Status != cgo.DTOErrFlushed {
 		t.Fatalf("operation %d completed with %v, want %d and %v", dto.UserCookie, dto.Status, cookie, cgo.DTOErrFlushed)
 	}
@@ -476,7 +336,7 @@ func (e *endpoint) wantFailed(t *testing.T) {
 		return cgo.EPPostRecv(e.EPHandle, segments, cookie, cgo.CompletionDefault)
 	})
 	success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
-	success(t, "EPReset", cgo.EPReset(e.EPHandle))
+	reset(t, e)
 	e.wantState(t, cgo.EPStateUnconnected)
 	e.recv.empty(t)
 	e.request.empty(t)
@@ -501,7 +361,6 @@ func (q queue) wantBoundedPosts(t *testing.T, post func(cookie uint64) cgo.Retur
 
 // However an attempt fails, its receives are flushed before the event, and its endpoint connects and accepts again.
 func TestFailedAttempt(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
 		const soon, infinite = uint32(300 * time.Millisecond / time.Microsecond), cgo.TimeoutInfinite
@@ -512,8 +371,7 @@ func TestFailedAttempt(t *testing.T) {
 			end     func(t *testing.T, e *endpoint, request cgo.CRHandle)
 		}{
 			{cgo.EventConnectionPeerRejected, l.qual, infinite, func(t *testing.T, e *endpoint, request cgo.CRHandle) {
-				success(t, "CRReject", cgo.CRReject(request, nil))
-				e.connect.expect(t, cgo.EventConnectionPeerRejected)
+				reject(t, request, e)
 			}},
 			{cgo.EventConnectionNonPeerRejected, uint64(udattest.ConnQual()), infinite, nil},
 			{cgo.EventConnectionTimedOut, l.qual, soon, func(t *testing.T, e *endpoint, request cgo.CRHandle) {
@@ -542,12 +400,11 @@ func TestFailedAttempt(t *testing.T) {
 					e.wantFailed(t)
 				}
 				for _, pair := range [][2]*endpoint{{e, other}, {other, e}} {
-					a.connect(t, l, pair[0], pair[1], nil)
+					a.connect(t, l, pair[0], pair[1])
 					receive(t, other, e, 5, 1)
 					e.recv.completion(t, cgo.EventDTOCompletion, 5)
 					disconnect(t, other, e)
-					success(t, "EPReset", cgo.EPReset(e.EPHandle))
-					success(t, "EPReset", cgo.EPReset(other.EPHandle))
+					reset(t, e, other)
 				}
 				if !a.iwarp {
 					fail() // and one that is freed like this leaves nothing, either
@@ -582,83 +439,80 @@ func (e *endpoint) expectNone(t *testing.T) {
 
 // The peer of an attempt that is ended learns of it at once, whichever side ends it.
 func TestAbortTellsPeer(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
 		for range 5 {
 			active, passive := a.newEndpoint(t), a.newEndpoint(t)
-			a.startConnect(t, l, active, cgo.TimeoutInfinite)
-			request := l.request(t)
+			request := a.ask(t, l, active)
 			active.abort(t)
 			if cgo.CRAccept(request, passive.EPHandle, nil).OK() {
 				passive.expectNone(t)
 			} else {
 				success(t, "CRReject", cgo.CRReject(request, nil))
 			}
-			success(t, "EPReset", cgo.EPReset(active.EPHandle))
-			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+			reset(t, active, passive)
 
-			a.startConnect(t, l, active, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
+			success(t, "CRAccept", cgo.CRAccept(a.ask(t, l, active), passive.EPHandle, nil))
 			success(t, "EPDisconnect", cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt))
 			active.expectNone(t)
 		}
 	})
 }
 
-// The endpoint of an accept that fails is as it was, with its receives.
+// An accept fails if the peer has gone, and says so. Its endpoint is as it was, with its receives: it can be reset or not,
+// and connects.
 func TestEndpointOfFailedAccept(t *testing.T) {
-	const child, closed = "DEVICETEST_FAILED_ACCEPT", "DEVICETEST_CLOSED"
-	if os.Getenv(child) == "" {
-		library := buildPreload(t, closedSocket)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				runWith(t, library, "^TestEndpointOfFailedAccept$", child+"=1", "UDAT_TEST_IA="+name)
-			})
-		}
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, active := a.listen(t), a.newRacer(t, 1)
-		tries := 20 // the kernel may learn late that the peer has gone
-		if a.iwarp {
-			tries = 1 // each takes the ten seconds of the kernel
-		}
-		for range tries {
-			gone, passive := active.newEndpoint(t), a.newEndpoint(t)
-			passive.postRecv(t, 1)
-			active.connectTo(t, l, gone, "")
-			request := l.request(t)
-			active.end(t, gone)
-			if a.iwarp {
-				eventually(t, "the kernel learns that the peer has gone", func() bool { return !established(t, l.qual) })
-			}
-			if isSocketCM(a) {
-				os.Setenv(closed, "1")
-			}
-			r := cgo.CRAccept(request, passive.EPHandle, nil)
-			os.Unsetenv(closed)
-			if r.OK() {
-				cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
-				continue
-			}
-			success(t, "CRReject", cgo.CRReject(request, nil))
-			passive.wantState(t, cgo.EPStateUnconnected)
-			other := a.newEndpoint(t)
-			a.connect(t, l, other, passive, nil)
-			if a.iwarp { // the kernel has flushed it
-				passive.recv.expectFlushed(t, 1)
-				return
-			}
-			other.send(t, 2, cgo.CompletionDefault)
-			passive.recv.completion(t, cgo.EventDTOCompletion, 1)
-			return
-		}
-		if !a.iwarp {
-			t.Errorf("%d requests were accepted whose peers had gone", tries)
+	preloaded(t, closedSocket, func(t *testing.T, a *adapter) {
+		for _, isReset := range []bool{false, true} {
+			a.failAccept(t, isReset)
 		}
 	})
+}
+
+func (a *adapter) failAccept(t *testing.T, isReset bool) {
+	l, active := a.listen(t), a.newRacer(t, 1)
+	const tries = 20 // the kernel may learn late that the peer has gone
+	for range tries {
+		gone, passive := active.newEndpoint(t), a.newEndpoint(t)
+		passive.postRecv(t, 1)
+		active.connectTo(t, l, gone, "")
+		request := l.request(t)
+		active.end(t, gone)
+		if a.iwarp {
+			eventually(t, "the kernel learns that the peer has gone", func() bool { return !established(t, l.qual) })
+		}
+		if isSocketCM(a) {
+			tell(t, "")
+		}
+		r := cgo.CRAccept(request, passive.EPHandle, nil)
+		if isSocketCM(a) {
+			untell(t)
+		}
+		if r.OK() {
+			cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
+			continue
+		}
+		outcome(t, "CRAccept", r, cgo.InvalidHandle, cgo.InvalidHandleCR)
+		success(t, "CRReject", cgo.CRReject(request, nil))
+		passive.wantState(t, cgo.EPStateUnconnected)
+		other := a.newEndpoint(t)
+		if isReset {
+			reset(t, passive)
+			passive.recv.expectFlushed(t, 1)
+			passive.postRecv(t, 1)
+			a.connect(t, l, passive, other)
+			return
+		}
+		a.connect(t, l, other, passive)
+		if a.iwarp { // the kernel has flushed it
+			passive.recv.expectFlushed(t, 1)
+			return
+		}
+		other.send(t, 2, cgo.CompletionDefault)
+		passive.recv.completion(t, cgo.EventDTOCompletion, 1)
+		return
+	}
+	t.Errorf("%d requests were accepted whose peers had gone", tries)
 }
 
 // postRecv posts a receive, which a call that waits for it needs to see flushed.
@@ -679,8 +533,7 @@ func (q queue) expectFlushed(t testing.TB, cookie uint64) {
 // A connect that fails at once leaves nothing behind: the next connection is the endpoint's only one.
 func TestConnectAfterFailedConnect(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		multicast := cgo.NewSockAddr(netip.AddrFrom4([4]byte{224, 0, 0, 1})) // TCP has no route to it
 		for range 2 {
 			r := cgo.EPConnect(active.EPHandle, &multicast, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault)
@@ -689,7 +542,7 @@ func TestConnectAfterFailedConnect(t *testing.T) {
 			active.connect.empty(t)
 		}
 		active.postRecv(t, 1)
-		a.connect(t, l, active, passive, nil)
+		a.connect(t, l, active, passive)
 		disconnect(t, active, passive)
 		active.recv.expectFlushed(t, 1)
 	})
@@ -697,39 +550,22 @@ func TestConnectAfterFailedConnect(t *testing.T) {
 
 // unreachable makes connect fail in a provider's threads, which block all signals.
 const unreachable = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <signal.h>
-#include <sys/socket.h>
-
 int connect(int fd, const struct sockaddr *address, socklen_t size)
 {
-	static int (*next)(int, const struct sockaddr *, socklen_t);
-	sigset_t blocked;
-
-	if (next == NULL)
-		next = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(RTLD_NEXT, "connect");
-	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	if (sigismember(&blocked, SIGSEGV)) {
+	if (is_provider()) {
 		errno = ENETUNREACH;
 		return -1;
 	}
-	return next(fd, address, size);
+	return NEXT(connect)(fd, address, size);
 }
 `
 
 // An attempt that is refused, or reset, is started again. If that fails, it ends with an event.
 func TestConnectAgainFails(t *testing.T) {
-	if !isSlow(t, unreachable) {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	preloadedSocketCM(t, unreachable, func(t *testing.T, a *adapter) {
 		l := a.listen(t)
 		resetting, err := net.ListenTCP("tcp", a.tcpAddress(l.qual+1))
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		defer resetting.Close()
 		go func() {
 			for {
@@ -748,35 +584,22 @@ func TestConnectAgainFails(t *testing.T) {
 			a.startConnect(t, &listener{qual: l.qual + offset}, e, cgo.TimeoutInfinite)
 			e.connect.expect(t, cgo.EventConnectionUnreachable)
 			e.wantState(t, cgo.EPStateDisconnected)
-			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+			reset(t, e)
 		}
-		a.connect(t, l, e, passive, nil)
+		a.connect(t, l, e, passive)
 		disconnect(t, e, passive)
 	})
 }
 
 // slowRefusal makes the first connect of a process last until a file exists, and fail then.
 const slowRefusal = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
 int connect(int fd, const struct sockaddr *address, socklen_t size)
 {
-	int (*next)(int, const struct sockaddr *, socklen_t);
-	const char *file = getenv("DEVICETEST_GO_ON");
 	static int refused;
-	int milliseconds = 20000;
 
-	if (file == NULL || address->sa_family == AF_UNIX || refused++) {
-		next = (int (*)(int, const struct sockaddr *, socklen_t))dlsym(RTLD_NEXT, "connect");
-		return next(fd, address, size);
-	}
-	while (access(file, F_OK) != 0 && milliseconds-- > 0)
-		usleep(1000);
+	if (address->sa_family == AF_UNIX || refused++)
+		return NEXT(connect)(fd, address, size);
+	await_told();
 	errno = ENETUNREACH;
 	return -1;
 }
@@ -784,13 +607,8 @@ int connect(int fd, const struct sockaddr *address, socklen_t size)
 
 // A receive that is posted while an attempt fails at once has its segments when a change of the endpoint posts it again.
 func TestReceiveBesideFailedConnect(t *testing.T) {
-	file := withFile(t, slowRefusal, goOnVariable)
-	if file == "" {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+	preloadedSocketCM(t, slowRefusal, func(t *testing.T, a *adapter) {
+		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		done := make(chan cgo.Return, 1)
 		go func() {
 			done <- cgo.EPConnect(active.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault)
@@ -799,39 +617,28 @@ func TestReceiveBesideFailedConnect(t *testing.T) {
 		for cookie := range uint64(2) {
 			active.postPieces(t, active.memory, cookie)
 		}
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tell(t, "")
 		outcome(t, "EPConnect", <-done, cgo.InvalidAddress, cgo.InvalidAddressUnreachable)
 		active.modify(t, modifyLengths, func(p *cgo.EPParam) { p.EPAttr.MaxRecvDTOs++ })
-		a.connect(t, l, active, passive, nil)
+		a.connect(t, l, active, passive)
 		exchange(t, passive, active, passive.memory, active.memory, passive.request, active.recv, 2)
 		disconnect(t, active, passive)
 	})
 }
 
-// silentAccept makes accepts succeed without an answer to the peer while a variable is set.
+// silentAccept makes accepts succeed without an answer to the peer while the file exists.
 const silentAccept = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <sys/uio.h>
-
-int rdma_accept(void *id, void *param);
-int rdma_accept(void *id, void *param)
+int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	int (*accept)(void *, void *) = (int (*)(void *, void *))dlsym(RTLD_NEXT, "rdma_accept");
-
-	return getenv("DEVICETEST_SILENT") ? 0 : accept(id, param);
+	return told() ? 0 : NEXT(rdma_accept)(id, param);
 }
 
 ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	ssize_t (*original)(int, const struct iovec *, int) = (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
 	ssize_t n = 0;
 
-	if (getenv("DEVICETEST_SILENT") == NULL)
-		return original(fd, iov, count);
+	if (!told())
+		return NEXT(writev)(fd, iov, count);
 	while (count-- > 0)
 		n += iov++->iov_len;
 	return n;
@@ -840,27 +647,15 @@ ssize_t writev(int fd, const struct iovec *iov, int count)
 
 // An accepted connection that the peer does not complete ends in time. Its endpoint can be reset, and connects.
 func TestAcceptTimeout(t *testing.T) {
-	const child, silent = "DEVICETEST_ACCEPT_TIMEOUT", "DEVICETEST_SILENT"
-	if os.Getenv(child) == "" {
-		library := buildPreload(t, silentAccept)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				runWith(t, library, "^TestAcceptTimeout$", child+"=1", "DAPL_ACCEPT_TIMEOUT_MS=300", "UDAT_TEST_IA="+name)
-			})
-		}
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, silentAccept, func(t *testing.T, a *adapter) {
 		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		passive.postRecv(t, 1)
 		passive.postRecv(t, 2)
-		a.startConnect(t, l, active, cgo.TimeoutInfinite)
-		request := l.request(t)
-		os.Setenv(silent, "1")
+		request := a.ask(t, l, active)
+		tell(t, "")
 		begin := time.Now()
 		success(t, "CRAccept", cgo.CRAccept(request, passive.EPHandle, nil))
-		os.Unsetenv(silent)
+		untell(t)
 		passive.wantState(t, cgo.EPStateCompletionPending)
 		passive.connect.expect(t, cgo.EventConnectionAcceptCompletionError)
 		if took := time.Since(begin); took < 300*time.Millisecond {
@@ -871,18 +666,16 @@ func TestAcceptTimeout(t *testing.T) {
 			cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt)
 		}
 		active.connect.next(t)
-		success(t, "EPReset", cgo.EPReset(active.EPHandle))
-		a.connect(t, a.listen(t), active, passive, nil) // as another request of the attempt can still be on its way to l
-	})
+		reset(t, active)
+		a.connect(t, a.listen(t), active, passive) // as another request of the attempt can still be on its way to l
+	}, "DAPL_ACCEPT_TIMEOUT_MS=300")
 }
 
 // An accept whose peer has given up fails, or ends with the event of such an accept.
 func TestAcceptOfGivenUp(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		a.startConnect(t, l, active, cgo.TimeoutInfinite)
-		request := l.request(t)
+		request := a.ask(t, l, active)
 		active.abort(t)
 		if r := cgo.CRAccept(request, passive.EPHandle, nil); r.OK() {
 			if a.iwarp { // which does not wait for the peer
@@ -897,24 +690,21 @@ func TestAcceptOfGivenUp(t *testing.T) {
 			cgo.CRReject(request, nil)
 		}
 		for _, e := range []*endpoint{active, passive} {
-			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+			reset(t, e)
 		}
-		a.connect(t, l, active, passive, nil)
+		a.connect(t, l, active, passive)
 	})
 }
 
 // An attempt ends in time, too, if the peer's host has no answer, or if a stranger takes the connection and says nothing.
 func TestTimeoutOfSilentPeer(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const timeout = uint32(300 * time.Millisecond / time.Microsecond)
 		e, qual, address := a.newEndpoint(t), uint64(udattest.ConnQual()), a.address
 		switch {
 		case isSocketCM(a):
 			stranger, err := net.ListenTCP("tcp", a.tcpAddress(qual))
-			if err != nil {
-				t.Fatal(err)
-			}
+			do(t, err)
 			defer stranger.Close()
 		case a.iwarp:
 			defer blackHole(t, a, qual)()
@@ -928,8 +718,8 @@ func TestTimeoutOfSilentPeer(t *testing.T) {
 		if a.iwarp { // a reset would wait for the host
 			return
 		}
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
-		a.connect(t, a.listen(t), e, a.newEndpoint(t), nil)
+		reset(t, e)
+		a.connect(t, a.listen(t), e, a.newEndpoint(t))
 		e.connect.empty(t)
 	})
 }

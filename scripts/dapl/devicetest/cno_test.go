@@ -8,31 +8,24 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/scripts/dapl/devicetest/between"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // A CNO returns each EVD that has triggered it, once.
 func TestCNOOfSeveralEVDs(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		cno := a.newCNO(t)
-		first, second, third := a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware)
-		recv := a.newEVD(t, cno, cgo.EVDDTO)
-		t.Cleanup(func() {
-			for _, evd := range []cgo.EVDHandle{second, third, recv} {
-				success(t, "EVDFree", cgo.EVDFree(evd))
-			}
-		})
+		newEVD := func() cgo.EVDHandle { return a.newEVD(t, queueLength, cno, cgo.EVDSoftware) }
+		first, second, third := a.createEVD(t, queueLength, cno, cgo.EVDSoftware), newEVD(), newEVD()
+		recv := a.newEVD(t, queueLength, cno, cgo.EVDDTO)
 		active := a.newEndpoint(t)
-		passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreate(a.IAHandle, e.pz, recv, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-		})
-		a.connect(t, a.listen(t), active, passive, nil)
+		passive := a.makeEndpoint(t, parts{recv: recv})
+		a.connect(t, a.listen(t), active, passive)
 		post := func(evd cgo.EVDHandle) { success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1)) }
 		send := func(cookie uint64) {
 			passive.postRecv(t, cookie)
-			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+			active.deliver(t, cookie)
 		}
 
 		a.wantTriggered(t, cno)
@@ -71,11 +64,9 @@ func TestCNOOfSeveralEVDs(t *testing.T) {
 
 // An EVD that has triggered its CNO triggers the next one, and that alone.
 func TestCNOLeft(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		former, next := a.newCNO(t), a.newCNO(t)
-		evd := a.newEVD(t, former, cgo.EVDSoftware)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, queueLength, former, cgo.EVDSoftware)
 		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
 		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, next))
 		a.wantTriggered(t, former)
@@ -85,15 +76,9 @@ func TestCNOLeft(t *testing.T) {
 
 // Two EVDs wake two threads.
 func TestCNOWaiters(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		cno := a.newCNO(t)
-		evds := []cgo.EVDHandle{a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware)}
-		t.Cleanup(func() {
-			for _, evd := range evds {
-				success(t, "EVDFree", cgo.EVDFree(evd))
-			}
-		})
+		evds := []cgo.EVDHandle{a.newEVD(t, queueLength, cno, cgo.EVDSoftware), a.newEVD(t, queueLength, cno, cgo.EVDSoftware)}
 		for range 50 {
 			woken := make(chan cgo.Return, len(evds))
 			for range evds {
@@ -116,8 +101,7 @@ func TestCNOWaiters(t *testing.T) {
 				case <-time.After(udattest.Patience):
 					t.Fatal("a thread is not woken")
 				}
-				var event cgo.Event
-				success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+				dequeue(t, evd)
 			}
 		}
 	})
@@ -195,7 +179,7 @@ int main(int argc, char **argv)
 
 // A CNO has a file that is readable while an EVD that has triggered it can be taken.
 func TestCNOFile(t *testing.T) {
-	program := buildProgram(t, cnoProgram)
+	program := between.Program(t, cnoProgram)
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			if out, err := exec.CommandContext(udattest.Context(t), program, name).CombinedOutput(); err != nil {
@@ -203,21 +187,6 @@ func TestCNOFile(t *testing.T) {
 			}
 		})
 	}
-}
-
-func (a *adapter) newCNO(t *testing.T) cgo.CNOHandle {
-	t.Helper()
-	cno, r := cgo.CNOCreate(a.IAHandle, 0, 0)
-	success(t, "CNOCreate", r)
-	t.Cleanup(func() { success(t, "CNOFree", cgo.CNOFree(cno)) })
-	return cno
-}
-
-func (a *adapter) newEVD(t *testing.T, cno cgo.CNOHandle, flags cgo.EVDFlags) cgo.EVDHandle {
-	t.Helper()
-	evd, r := cgo.EVDCreate(a.IAHandle, queueLength, cno, flags)
-	success(t, "EVDCreate", r)
-	return evd
 }
 
 // wantTriggered expects a CNO to return EVDs in an order, and then none. With iWARP a completion may come after that of the
@@ -269,8 +238,7 @@ func waitFull(t *testing.T, evd cgo.EVDHandle, length int32, cookie uint64) {
 
 func dequeueCookie(t *testing.T, evd cgo.EVDHandle, cookie uint64) cgo.Event {
 	t.Helper()
-	var event cgo.Event
-	success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+	event := dequeue(t, evd)
 	if got := event.DTO().UserCookie; got != cookie {
 		t.Fatalf("got the event %d, want %d", got, cookie)
 	}
@@ -279,13 +247,12 @@ func dequeueCookie(t *testing.T, evd cgo.EVDHandle, cookie uint64) cgo.Event {
 
 // An EVD of completions changes its CNO, has none for a time, and loses no event. One that was made without keeps none.
 func TestEVDModifyCNOOfCompletions(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		other := a.newCNO(t)
-		without := a.newEVD(t, 0, cgo.EVDDTO)
+		without := a.createEVD(t, queueLength, 0, cgo.EVDDTO)
 		outcome(t, "EVDModifyCNO", cgo.EVDModifyCNO(without, other), cgo.ModelNotSupported, cgo.NoSubtype)
 		success(t, "EVDFree", cgo.EVDFree(without))
-		alone := a.newEVD(t, other, cgo.EVDDTO) // the others need the channel that it has had
+		alone := a.createEVD(t, queueLength, other, cgo.EVDDTO) // the others need the channel that it has had
 		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(alone, 0))
 		success(t, "EVDFree", cgo.EVDFree(alone))
 
@@ -293,8 +260,7 @@ func TestEVDModifyCNOOfCompletions(t *testing.T) {
 		evd, cookie := passive.recv.EVDHandle, uint64(0)
 		send := func() {
 			passive.postRecv(t, cookie)
-			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+			active.deliver(t, cookie)
 		}
 		for range 3 {
 			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, 0))

@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"os"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -158,19 +157,11 @@ func TestEVDWait(t *testing.T) {
 
 // An EVD whose completion queue the kernel refuses is not made, and leaves nothing behind.
 func TestEVDCreateRefused(t *testing.T) {
-	file := withFile(t, refusingKernel, refuseVariable)
-	if file == "" {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		if err := os.WriteFile(file, []byte("queue"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	preloaded(t, refusingKernel, func(t *testing.T, a *adapter) {
+		tell(t, "queue")
 		_, r := cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
 		outcome(t, "EVDCreate", r, cgo.InsufficientResources, cgo.NoSubtype)
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		untell(t)
 		a.newQueue(t, cgo.EVDDTO)
 	})
 }
@@ -230,7 +221,6 @@ func TestEVDResize(t *testing.T) {
 
 // A queue of completions changes its length while operations are in flight, completed, and taken. None is lost.
 func TestEVDResizeInFlight(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		queues := []queue{passive.recv, active.request}
@@ -285,17 +275,11 @@ func TestEVDResizeInFlight(t *testing.T) {
 // software events, and has room for the completions of all receives besides.
 func (a *adapter) smallPair(t *testing.T) (active, passive *endpoint) {
 	t.Helper()
-	evd, r := cgo.EVDCreate(a.IAHandle, 8, 0, cgo.EVDDTO|cgo.EVDSoftware)
-	success(t, "EVDCreate", r)
-	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
-	active = a.newEndpoint(t)
-	passive = a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		e.recv.EVDHandle = evd
-		attr := endpointAttr()
-		attr.MaxRecvDTOs = e.recv.length(t)
-		return cgo.EPCreate(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, attr)
-	})
-	a.connect(t, a.listen(t), active, passive, nil)
+	evd := a.newEVD(t, 8, 0, cgo.EVDDTO|cgo.EVDSoftware)
+	attr := endpointAttr()
+	attr.MaxRecvDTOs = queue{EVDHandle: evd}.length(t)
+	passive = a.makeEndpoint(t, parts{recv: evd, attr: attr})
+	active = a.newPeer(t, passive)
 	for i := range passive.recv.length(t) {
 		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, uint64(i)))
 	}
@@ -323,14 +307,12 @@ func receive(t *testing.T, active, passive *endpoint, first, n uint64) {
 	t.Helper()
 	for cookie := first; cookie < first+n; cookie++ {
 		passive.postRecv(t, cookie)
-		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, cookie)
+		active.deliver(t, cookie)
 	}
 }
 
 // Completions for which an EVD has no room yet are not lost.
 func TestFullQueueKeepsCompletions(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.smallPair(t)
 		length := passive.recv.length(t)
@@ -346,7 +328,6 @@ func TestFullQueueKeepsCompletions(t *testing.T) {
 
 // The receives that the end of a connection flushes are not lost, either, and nothing refers to the endpoint then.
 func TestFullQueueKeepsFlushed(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.smallPair(t)
 		length := passive.recv.length(t)
@@ -355,7 +336,7 @@ func TestFullQueueKeepsFlushed(t *testing.T) {
 			passive.postRecv(t, cookie)
 		}
 		disconnect(t, passive, active)
-		success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+		reset(t, passive)
 		passive.recv.waitSoftware(t, length)
 		for cookie := range uint64(posted) {
 			if event := dequeueCookie(t, passive.recv.EVDHandle, cookie); event.DTO().Status != cgo.DTOErrFlushed {
@@ -368,7 +349,6 @@ func TestFullQueueKeepsFlushed(t *testing.T) {
 
 // An endpoint leaves no events behind, and those of others that share its EVDs stay.
 func TestFreedEndpointLeavesNoEvents(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l, kept := a.listen(t), a.newEndpoint(t)
 		freed := *kept
@@ -377,10 +357,7 @@ func TestFreedEndpointLeavesNoEvents(t *testing.T) {
 		success(t, "EPCreate", r)
 		ends, peers := []*endpoint{&freed, kept}, []*endpoint{a.newEndpoint(t), a.newEndpoint(t)}
 		for i, e := range ends {
-			a.startConnect(t, l, peers[i], cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), e.EPHandle, nil))
-			peers[i].connect.expect(t, cgo.EventConnectionEstablished)
-			kept.connect.expect(t, cgo.EventConnectionEstablished)
+			accept(t, a.ask(t, l, peers[i]), e.EPHandle, peers[i], kept)
 		}
 		for i, e := range ends {
 			peers[i].postRecv(t, 1)
@@ -426,7 +403,6 @@ func TestFullQueueIsReportedOnce(t *testing.T) {
 
 // The asynchronous queue outlives more errors than it holds: those are lost.
 func TestFullAsyncQueue(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		async := queue{EVDHandle: a.async}
 		length := int(async.length(t))
@@ -451,9 +427,7 @@ func TestFullAsyncQueue(t *testing.T) {
 // fullQueue returns a queue for which a further event was lost.
 func (a *adapter) fullQueue(t *testing.T) cgo.EVDHandle {
 	t.Helper()
-	evd, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDSoftware)
-	success(t, "EVDCreate", r)
-	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+	evd := a.newEVD(t, 1, 0, cgo.EVDSoftware)
 	fill(t, evd)
 	return evd
 }

@@ -74,8 +74,7 @@ func TestGetIAHandle(t *testing.T) {
 
 // handles returns an object of each kind.
 func (a *adapter) handles(t *testing.T) map[cgo.HandleType]cgo.Handle {
-	l := a.listen(t)
-	e := a.newEndpoint(t)
+	l, e := a.listen(t), a.newEndpoint(t)
 	rsp, r := cgo.RSPCreate(a.IAHandle, l.qual+1, e.EPHandle, l.requests.EVDHandle)
 	success(t, "RSPCreate", r)
 	t.Cleanup(func() { success(t, "RSPFree", cgo.RSPFree(rsp)) })
@@ -83,11 +82,9 @@ func (a *adapter) handles(t *testing.T) map[cgo.HandleType]cgo.Handle {
 	success(t, "SRQCreate", r)
 	t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
 	caller := a.newEndpoint(t)
-	success(t, "EPConnect", cgo.EPConnect(caller.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
-	cr := l.request(t)
+	cr := a.ask(t, l, caller)
 	t.Cleanup(func() {
-		success(t, "CRReject", cgo.CRReject(cr, nil))
-		caller.connect.expect(t, cgo.EventConnectionPeerRejected)
+		reject(t, cr, caller)
 	})
 	return map[cgo.HandleType]cgo.Handle{
 		cgo.HandleTypeIA:  cgo.Handle(a.IAHandle),
@@ -186,9 +183,7 @@ func TestStrerror(t *testing.T) {
 
 func TestIBV(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		var attr cgo.IAAttr
-		_, r := cgo.IAQuery(a.IAHandle, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
-		success(t, "IAQuery", r)
+		attr := queryIA(t, a.IAHandle)
 		name, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
 
 		list, count, errno := cgo.IBVGetDeviceList()

@@ -47,7 +47,6 @@ func TestIBPostRDMAWriteImmed(t *testing.T) {
 
 // An extended request is refused before the connection, and flushed after it, as the requests of DAT are.
 func TestIBRequestOutsideOfConnection(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		local, remote := active.memory.local(0, 8), passive.memory.remote(8, 8)
@@ -185,22 +184,17 @@ func TestIBStrerror(t *testing.T) {
 
 func (a *adapter) newDatagramEndpoint(t *testing.T) *endpoint {
 	t.Helper()
-	return a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		attr := endpointAttr()
-		attr.ServiceType, attr.MaxRDMASize, attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = cgo.ServiceTypeIBUD, 0, 0, 0
-		attr.MaxMessageSize = 1024
-		return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, attr)
-	})
+	attr := endpointAttr()
+	attr.ServiceType, attr.MaxRDMASize, attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = cgo.ServiceTypeIBUD, 0, 0, 0
+	attr.MaxMessageSize = 1024
+	return a.makeEndpoint(t, parts{attr: attr})
 }
 
 // A peer that closes the socket has not rejected an attempt for datagrams: that has failed.
 func TestClosedAttemptForDatagrams(t *testing.T) {
-	watch(t)
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		peer, err := net.ListenTCP("tcp", &net.TCPAddr{IP: a.address.Addr().AsSlice()})
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		defer peer.Close()
 		go func() {
 			for {
@@ -220,7 +214,6 @@ func TestClosedAttemptForDatagrams(t *testing.T) {
 
 // An address handle is destroyed once: by the program, or with the endpoint.
 func TestAddressHandle(t *testing.T) {
-	watch(t)
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		if a.iwarp {
 			t.Log("nothing to test: iWARP has no datagrams")

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"bytes"
-	"os"
 	"slices"
 	"testing"
 	"time"
@@ -25,7 +24,6 @@ func wantRefused(t *testing.T, call string, r cgo.Return) {
 
 // Operations in flight keep their cookies when later posts are refused, and still count as outstanding.
 func TestRefusedPostKeepsCookies(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		most := uint64(endpointAttr().MaxRecvDTOs)
@@ -57,22 +55,13 @@ func TestRefusedPostKeepsCookies(t *testing.T) {
 // failingCall lets the call into the kernel fail that follows a post, while a file exists, although the operation is
 // in the queue already.
 const failingCall = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 enum { post_send = 28 };
 
 ssize_t write(int fd, const void *buf, size_t n)
 {
-	ssize_t (*real)(int, const void *, size_t) = (ssize_t (*)(int, const void *, size_t))dlsym(RTLD_NEXT, "write");
-	const char *file = getenv("DEVICETEST_FAIL");
-	ssize_t ret = real(fd, buf, n);
+	ssize_t ret = NEXT(write)(fd, buf, n);
 
-	if (ret > (ssize_t)sizeof(uint32_t) && *(const uint32_t *)buf == post_send && file != NULL && access(file, F_OK) == 0) {
+	if (ret > (ssize_t)sizeof(uint32_t) && *(const uint32_t *)buf == post_send && told()) {
 		errno = EIO;
 		return -1;
 	}
@@ -80,37 +69,25 @@ ssize_t write(int fd, const void *buf, size_t n)
 }
 `
 
-// failVariable names the file that makes calls fail.
-const failVariable = "DEVICETEST_FAIL"
-
 // A post that has failed does not complete, even if the adapter performs the operation, and the next one completes once.
 func TestRefusedPostCompletesNot(t *testing.T) {
-	file := withFile(t, failingCall, failVariable)
-	if file == "" {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		refusePost(t, a, file, false)
-		refusePost(t, a, file, true)
+	preloaded(t, failingCall, func(t *testing.T, a *adapter) {
+		refusePost(t, a, false)
+		refusePost(t, a, true)
 	})
 }
 
 // refusePost has a post fail, before another one or the end of the connection.
-func refusePost(t *testing.T, a *adapter, file string, another bool) {
+func refusePost(t *testing.T, a *adapter, another bool) {
 	active, passive := a.connectedPair(t)
 	for cookie := range uint64(3) {
 		passive.postRecv(t, cookie)
 	}
 	segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
 	success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 0, cgo.CompletionDefault))
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	tell(t, "")
 	wantRefused(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 1, cgo.CompletionDefault))
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	untell(t)
 	active.wantIdle(t, true, false) // the one before keeps its cookie
 	active.request.completion(t, cgo.EventDTOCompletion, 0)
 	performed := uint64(2)
@@ -129,7 +106,6 @@ func refusePost(t *testing.T, a *adapter, file string, another bool) {
 // Segments of no bytes stand for nothing, wherever they are, and operations without segments are done. Soft-iWARP takes an
 // empty one for the end of the list, refuses a receive without any, and ends the connection at a read with a fence.
 func TestEmptySegments(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		around := func(m *memory) []cgo.LMRTriplet {
@@ -161,12 +137,6 @@ func TestEmptySegments(t *testing.T) {
 // unarmedQueues refuses to arm completion queues, and posts, with a reason that is returned and not in errno, where there
 // is that of an earlier call, or none.
 const unarmedQueues = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <infiniband/verbs.h>
-#include <stdlib.h>
-
 static struct ibv_context_ops device;
 
 static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
@@ -179,25 +149,28 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited)
 {
-	return getenv("DEVICETEST_UNARMED") ? EINVAL : device.req_notify_cq(cq, solicited);
+	return told() ? EINVAL : device.req_notify_cq(cq, solicited);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
 {
+	int refused = told();
+
 	errno = 0;
-	return getenv("DEVICETEST_UNARMED") ? ENOMEM : device.post_send(qp, request, bad);
+	return refused ? ENOMEM : device.post_send(qp, request, bad);
 }
 
 static int post_recv(struct ibv_qp *qp, struct ibv_recv_wr *receive, struct ibv_recv_wr **bad)
 {
+	int refused = told();
+
 	errno = 0;
-	return getenv("DEVICETEST_UNARMED") ? ENOMEM : device.post_recv(qp, receive, bad);
+	return refused ? ENOMEM : device.post_recv(qp, receive, bad);
 }
 
 struct ibv_context *ibv_open_device(struct ibv_device *of)
 {
-	struct ibv_context *(*next)(struct ibv_device *) = (struct ibv_context *(*)(struct ibv_device *))dlsym(RTLD_NEXT, "ibv_open_device");
-	struct ibv_context *context = next(of);
+	struct ibv_context *context = NEXT(ibv_open_device)(of);
 
 	if (context != NULL) {
 		device = context->ops;
@@ -212,17 +185,12 @@ struct ibv_context *ibv_open_device(struct ibv_device *of)
 
 // A wait for completions of which nothing would tell fails.
 func TestUnarmedQueue(t *testing.T) {
-	if !isSlow(t, unarmedQueues) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		evd, r := cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Setenv("DEVICETEST_UNARMED", "1")
+	preloaded(t, unarmedQueues, func(t *testing.T, a *adapter) {
+		evd := a.createEVD(t, queueLength, 0, cgo.EVDDTO)
+		tell(t, "")
 		var event cgo.Event
 		const soon = 100000 // microseconds, without a wait if all is well
-		_, r = cgo.EVDWait(evd, soon, 1, &event)
+		_, r := cgo.EVDWait(evd, soon, 1, &event)
 		outcome(t, "EVDWait", r, cgo.InvalidParameter, cgo.NoSubtype)
 		success(t, "EVDFree", cgo.EVDFree(evd))
 	})
@@ -230,14 +198,10 @@ func TestUnarmedQueue(t *testing.T) {
 
 // A post fails for the reason that the adapter returns.
 func TestPostRefusedWithoutErrno(t *testing.T) {
-	if !isSlow(t, unarmedQueues) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, unarmedQueues, func(t *testing.T, a *adapter) {
 		active, _ := a.connectedPair(t)
 		segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
-		t.Setenv("DEVICETEST_UNARMED", "1")
+		tell(t, "")
 		r := cgo.EPPostSend(active.EPHandle, segments, 1, cgo.CompletionDefault)
 		outcome(t, "EPPostSend", r, cgo.InsufficientResources, cgo.NoSubtype)
 		r = cgo.EPPostRecv(active.EPHandle, segments, 1, cgo.CompletionDefault)
@@ -251,7 +215,6 @@ const long = 1 << 20
 // Requests complete in the order of posting. Soft-iWARP completes an RDMA read after requests that were posted later:
 // the published library then uses the record of the read for another request.
 func TestLateReadKeepsOrder(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		most := uint64(endpointAttr().MaxRequestDTOs)
@@ -284,7 +247,6 @@ func TestLateReadKeepsOrder(t *testing.T) {
 
 // What was posted behind a request that fails is flushed, also if the adapter had handed it over before.
 func TestSuccessBehindFailure(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		from, to := a.newLongMemory(t, active.pz, long), a.newLongMemory(t, passive.pz, long)
@@ -313,9 +275,8 @@ func TestSuccessBehindFailure(t *testing.T) {
 			// Nothing of that is left when the endpoints connect again.
 			active.connect.next(t)
 			passive.connect.next(t)
-			success(t, "EPReset", cgo.EPReset(active.EPHandle))
-			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
-			a.connect(t, a.listen(t), active, passive, nil)
+			reset(t, active, passive)
+			a.connect(t, a.listen(t), active, passive)
 		}
 	})
 }
@@ -346,7 +307,6 @@ func (e *endpoint) idleSoon(t *testing.T) {
 
 // Suppressed requests give their places back without an event, and the status says when the last ones are done.
 func TestSuppressedRequests(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		remote := passive.memory.remote(0, 8)
@@ -380,7 +340,6 @@ func TestSuppressedRequests(t *testing.T) {
 
 // When an endpoint is idle, its suppressed reads have brought their bytes, also where later requests overtake them.
 func TestSuppressedReadIsDone(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		from, to := a.newLongMemory(t, active.pz, long), a.newLongMemory(t, passive.pz, long)
@@ -401,7 +360,6 @@ func TestSuppressedReadIsDone(t *testing.T) {
 
 // Suppressed requests that fail are reported, wherever in the queue they are, and those that succeed are not.
 func TestSuppressedRequestFails(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		remote, wrong := passive.memory.remote(0, 8), passive.memory.remote(0, 8)
@@ -423,17 +381,15 @@ func TestSuppressedRequestFails(t *testing.T) {
 			passive.connect.next(t)
 			active.idleSoon(t)
 			active.request.empty(t)
-			success(t, "EPReset", cgo.EPReset(active.EPHandle))
-			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+			reset(t, active, passive)
 			active.wantIdle(t, true, true)
-			a.connect(t, a.listen(t), active, passive, nil)
+			a.connect(t, a.listen(t), active, passive)
 		}
 	})
 }
 
 // What the end of a connection flushes is reported, even if it is suppressed.
 func TestSuppressedRequestsFlushed(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		disconnect(t, active, passive)

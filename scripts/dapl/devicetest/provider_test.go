@@ -74,17 +74,8 @@ func TestProviderInit(t *testing.T) {
 func TestAttributeLists(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			file, instance := configEntry(t, name)
-			library, message := cgo.DLOpen(file) // for good: its threads may outlive it
-			if library == 0 {
-				t.Fatal(message)
-			}
 			another := "another-" + name
-			info := &cgo.ProviderInfo{DaplVersionMajor: cgo.VersionMajor, DaplVersionMinor: cgo.VersionMinor, IsThreadSafe: cgo.ThreadSafe}
-			copy(info.IAName[:], another)
-			cgo.ProviderInit(library, info, instance)
-			t.Cleanup(func() { cgo.ProviderFini(library, info) })
-
+			addProvider(t, name, another)
 			lists := map[uintptr]string{}
 			for _, name := range []string{name, another} {
 				ia, _, r := cgo.IAOpen(name, 8)
@@ -130,9 +121,7 @@ func configEntry(t *testing.T, name string) (library, instance string) {
 		file = "/etc/dat.conf"
 	}
 	conf, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	for line := range strings.Lines(string(conf)) {
 		// name, version, thread safety, default, library, version, "instance", ""
 		fields, quoted := strings.Fields(line), strings.Split(line, `"`)
@@ -144,22 +133,28 @@ func configEntry(t *testing.T, name string) (library, instance string) {
 	panic("not reached")
 }
 
+// addProvider adds another name of an adapter to the registry, until the test ends. The library stays loaded, as its threads
+// may outlive it.
+func addProvider(t *testing.T, name, another string) {
+	t.Helper()
+	file, instance := configEntry(t, name)
+	library, message := cgo.DLOpen(file)
+	if library == 0 {
+		t.Fatal(message)
+	}
+	info := &cgo.ProviderInfo{DaplVersionMajor: cgo.VersionMajor, DaplVersionMinor: cgo.VersionMinor, IsThreadSafe: cgo.ThreadSafe}
+	copy(info.IAName[:], another)
+	cgo.ProviderInit(library, info, instance)
+	t.Cleanup(func() { cgo.ProviderFini(library, info) })
+}
+
 // For endpoints without receive and request EVDs the provider has a queue of its own, which it destroys when the last
 // adapter closes. A provider that was added to the registry stays, and makes another queue when it is opened again.
 func TestOpenAgainWithoutEVDs(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
-			file, instance := configEntry(t, name)
-			library, message := cgo.DLOpen(file) // for good: its threads may outlive it
-			if library == 0 {
-				t.Fatal(message)
-			}
 			added := "added-" + name
-			info := &cgo.ProviderInfo{DaplVersionMajor: cgo.VersionMajor, DaplVersionMinor: cgo.VersionMinor, IsThreadSafe: cgo.ThreadSafe}
-			copy(info.IAName[:], added)
-			cgo.ProviderInit(library, info, instance)
-			t.Cleanup(func() { cgo.ProviderFini(library, info) })
-
+			addProvider(t, name, added)
 			attr := endpointAttr()
 			attr.MaxRecvDTOs, attr.MaxRecvIOV, attr.MaxRequestDTOs, attr.MaxRequestIOV = 0, 0, 0, 0
 			for range 3 {

@@ -19,18 +19,14 @@ import (
 // Each endpoint may have 16 receives and 16 requests outstanding.
 func (a *adapter) sharing(t *testing.T, length int32, endpoints int) (evd queue, shared, peers []*endpoint) {
 	t.Helper()
-	handle, r := cgo.EVDCreate(a.IAHandle, length, 0, cgo.EVDDTO)
-	success(t, "EVDCreate", r)
-	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(handle)) })
+	handle := a.newEVD(t, length, 0, cgo.EVDDTO)
 	evd, l := queue{EVDHandle: handle}, a.listen(t)
+	attr := endpointAttr()
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = 16, 16
 	for range endpoints {
-		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			attr := endpointAttr()
-			attr.MaxRecvDTOs, attr.MaxRequestDTOs = 16, 16
-			return cgo.EPCreate(a.IAHandle, e.pz, handle, handle, e.connect.EVDHandle, attr)
-		})
+		e := a.makeEndpoint(t, parts{recv: handle, request: handle, attr: attr})
 		peer := a.newEndpoint(t)
-		a.connect(t, l, peer, e, nil)
+		a.connect(t, l, peer, e)
 		shared, peers = append(shared, e), append(peers, peer)
 	}
 	return evd, shared, peers
@@ -57,7 +53,6 @@ func (q queue) take(t *testing.T, n int) (events []cgo.Event) {
 // An EVD on which more may be outstanding than it holds never gets more: a post without room fails, and changes
 // nothing. In the published library the EVD overflows and its endpoints hang.
 func TestPostWithoutRoom(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		evd, shared, peers := a.sharing(t, 10, 3)
 		length := int(evd.length(t))
@@ -73,8 +68,7 @@ func TestPostWithoutRoom(t *testing.T) {
 			wantNoRoom(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 100, &remote, cgo.CompletionSuppress))
 			for i := range length {
 				peer := peers[i%len(shared)]
-				success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, uint64(i), cgo.CompletionDefault))
-				peer.request.completion(t, cgo.EventDTOCompletion, uint64(i))
+				peer.deliver(t, uint64(i))
 			}
 			// What was not taken has its room still, wherever the library keeps it.
 			var first cgo.Event
@@ -97,7 +91,6 @@ func TestPostWithoutRoom(t *testing.T) {
 
 // Suppressed requests take room, too, as they may fail. They give it back without an event.
 func TestRoomOfSuppressedRequests(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		evd, shared, peers := a.sharing(t, 10, 3)
 		for i := range 200 {
@@ -120,7 +113,6 @@ func TestRoomOfSuppressedRequests(t *testing.T) {
 // Room is counted once another endpoint makes an EVD too short, with what is outstanding by then, and not any more
 // when the endpoint has gone.
 func TestRoomCountsWhatIsOutstanding(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		evd, shared, peers := a.sharing(t, 32, 1)
 		length, e := int(evd.length(t)), shared[0]
@@ -166,24 +158,13 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 
 // Receives of a shared queue take room on each EVD on which they may complete.
 func TestRoomOfSharedReceives(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		var srq cgo.SRQHandle
-		var evd cgo.EVDHandle
-		var r cgo.Return
-		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			evd, r = cgo.EVDCreate(a.IAHandle, 4, 0, cgo.EVDDTO)
-			success(t, "EVDCreate", r)
-			t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
-			srq, r = cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: 64, MaxRecvIOV: 2})
-			success(t, "SRQCreate", r)
-			t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
-		})
+		pz, evd := a.newPZ(t), a.newEVD(t, 4, 0, cgo.EVDDTO)
+		srq := a.newLongSRQ(t, pz, 64).SRQHandle
+		e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq})
 		q := queue{EVDHandle: evd}
 		length := int(q.length(t))
-		peer := a.newEndpoint(t)
-		a.connect(t, a.listen(t), peer, e, nil)
+		peer := a.newPeer(t, e)
 		post := func() cgo.Return {
 			return cgo.SRQPostRecv(srq, []cgo.LMRTriplet{e.memory.local(0, 64)}, 1)
 		}
@@ -193,8 +174,7 @@ func TestRoomOfSharedReceives(t *testing.T) {
 			}
 			wantNoRoom(t, "SRQPostRecv", post())
 			for i := range uint64(length) {
-				success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
-				peer.request.completion(t, cgo.EventDTOCompletion, i)
+				peer.deliver(t, i)
 			}
 			q.take(t, length)
 		}
@@ -203,17 +183,14 @@ func TestRoomOfSharedReceives(t *testing.T) {
 		for range length {
 			success(t, "SRQPostRecv", post())
 		}
-		short, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(short)) })
+		short := a.newEVD(t, 1, 0, cgo.EVDDTO)
 		if int((queue{EVDHandle: short}).length(t)) < length {
-			_, r = cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+			_, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
 			wantNoRoom(t, "EPCreateWithSRQ", r)
 			wantNoRoom(t, "SRQPostRecv", post())
 		}
 		for i := range uint64(length) {
-			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
-			peer.request.completion(t, cgo.EventDTOCompletion, i)
+			peer.deliver(t, i)
 		}
 		q.take(t, length)
 		ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
@@ -231,9 +208,7 @@ func TestRoomForWholeSharedQueue(t *testing.T) {
 		srq, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
 		success(t, "SRQCreate", r)
 		t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-		evd, r := cgo.EVDCreate(a.IAHandle, receives, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, receives, 0, cgo.EVDDTO)
 		for range endpoints {
 			ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
 			success(t, "EPCreateWithSRQ", r)
@@ -247,22 +222,16 @@ func TestRoomForWholeSharedQueue(t *testing.T) {
 
 // A queue that grows has the room on its EVDs counted before it takes more receives.
 func TestRoomOfResizedSharedQueue(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		if a.iwarp {
 			t.Skip("soft-iWARP resizes no queue")
 		}
-		evd, r := cgo.EVDCreate(a.IAHandle, 20, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, 20, 0, cgo.EVDDTO)
 		q := queue{EVDHandle: evd}
-		var srq sharedQueue
-		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			srq = a.newSRQ(t, e.pz)
-			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
-		})
-		peer := a.newEndpoint(t)
-		a.connect(t, a.listen(t), peer, e, nil)
+		pz := a.newPZ(t)
+		srq := a.newSRQ(t, pz)
+		e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq.SRQHandle})
+		peer := a.newPeer(t, e)
 		posted := uint64(0)
 		post := func() cgo.Return {
 			posted++
@@ -279,8 +248,7 @@ func TestRoomOfResizedSharedQueue(t *testing.T) {
 			srq.resize(t, a, int32(length))
 			outcome(t, "SRQPostRecv to a full queue", post(), cgo.InsufficientResources, cgo.ResourceMemory)
 			for i := range uint64(length) {
-				success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
-				peer.request.completion(t, cgo.EventDTOCompletion, i)
+				peer.deliver(t, i)
 			}
 			q.take(t, length)
 			srq.resize(t, a, 8)
@@ -290,7 +258,6 @@ func TestRoomOfResizedSharedQueue(t *testing.T) {
 
 // A resize leaves room for what is outstanding and for what was not taken.
 func TestResizeKeepsRoom(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		if a.iwarp {
 			t.Skip("soft-iWARP resizes no queue")
@@ -311,21 +278,15 @@ func TestResizeKeepsRoom(t *testing.T) {
 
 // A request that finds no room while its connection ends is refused, or completes once like the others.
 func TestPostWithoutRoomAtTheEnd(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const rounds, beyond = 20, 1000
 		l := a.listen(t)
 		for _, flags := range []cgo.CompletionFlags{cgo.CompletionDefault, cgo.CompletionSuppress} {
-			handle, r := cgo.EVDCreate(a.IAHandle, 500, 0, cgo.EVDDTO)
-			success(t, "EVDCreate", r)
-			t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(handle)) })
-			evd, peer := queue{EVDHandle: handle}, a.newEndpoint(t)
-			e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-				attr := endpointAttr()
-				attr.MaxRequestDTOs = 2 * evd.length(t)
-				return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, handle, e.connect.EVDHandle, attr)
-			})
-			a.connect(t, l, peer, e, nil)
+			handle := a.newEVD(t, 500, 0, cgo.EVDDTO)
+			evd, peer, attr := queue{EVDHandle: handle}, a.newEndpoint(t), endpointAttr()
+			attr.MaxRequestDTOs = 2 * evd.length(t)
+			e := a.makeEndpoint(t, parts{request: handle, attr: attr})
+			a.connect(t, l, peer, e)
 			remote := peer.memory.remote(0, 8)
 			for range rounds {
 				ended := make(chan cgo.Return, 1)
@@ -356,42 +317,33 @@ func TestPostWithoutRoomAtTheEnd(t *testing.T) {
 				if flags == cgo.CompletionDefault && len(posted) != 0 {
 					t.Fatalf("%d requests have completed, %d have not", completed, len(posted))
 				}
-				success(t, "EPReset", cgo.EPReset(e.EPHandle))
-				success(t, "EPReset", cgo.EPReset(peer.EPHandle))
-				a.connect(t, l, peer, e, nil)
+				reset(t, e, peer)
+				a.connect(t, l, peer, e)
 			}
 		}
 	})
 }
 
-// reluctantLocks lets other threads run before some of a process's locks are taken, and has accepts fail while a variable
-// is set.
+// reluctantLocks lets other threads run before some of a process's locks are taken, and has accepts fail while the
+// file exists.
 const reluctantLocks = closedSocket + `
-#include <pthread.h>
-#include <sched.h>
-
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
-	static int (*original)(pthread_mutex_t *);
 	static __thread unsigned random;
 
-	if (original == NULL)
-		original = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
 	random = 1664525 * random + 1013904223;
 	if (random >> 29 == 0)
 		sched_yield();
-	return original(mutex);
+	return LIBC(pthread_mutex_lock)(mutex);
 }
 
-int rdma_accept(void *id, void *param)
+int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	int (*original)(void *, void *) = (int (*)(void *, void *))dlsym(RTLD_NEXT, "rdma_accept");
-
-	if (getenv("DEVICETEST_CLOSED") != NULL) {
+	if (told()) {
 		errno = EPIPE;
 		return -1;
 	}
-	return original(id, param);
+	return NEXT(rdma_accept)(id, param);
 }
 `
 
@@ -399,24 +351,15 @@ int rdma_accept(void *id, void *param)
 // of it but for what is free, and completes once and in order. DEVICETEST_ROOM_SEED repeats a walk, as far as the threads
 // do, and DEVICETEST_ROOM_FOR lets it take longer, within udattest.Patience.
 func TestRoomOfRandomCalls(t *testing.T) {
-	const child, fixed, length = "DEVICETEST_ROOM", "DEVICETEST_ROOM_SEED", "DEVICETEST_ROOM_FOR"
-	if os.Getenv(child) == "" {
-		seed := os.Getenv(fixed)
-		if seed == "" {
-			seed = fmt.Sprint(rand.Uint32())
-		}
-		library := buildPreload(t, reluctantLocks)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				runWith(t, library, "^TestRoomOfRandomCalls$", child+"=1", fixed+"="+seed, "UDAT_TEST_IA="+name, "GOMAXPROCS=8")
-			})
-		}
+	const fixed, length = "DEVICETEST_ROOM_SEED", "DEVICETEST_ROOM_FOR"
+	if os.Getenv(fixed) == "" {
+		t.Setenv(fixed, fmt.Sprint(rand.Uint32()))
+	}
+	if !inChild(t, reluctantLocks, "GOMAXPROCS=8") {
 		return
 	}
 	seed, err := strconv.ParseUint(os.Getenv(fixed), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	lasts, err := time.ParseDuration(os.Getenv(length))
 	if err != nil {
 		lasts = 2 * time.Second
@@ -468,18 +411,13 @@ const (
 func (a *adapter) newRoomWalk(t *testing.T, seed uint64) *roomWalk {
 	w := &roomWalk{a: a, seed: seed, l: a.listen(t), random: rand.New(rand.NewPCG(seed, 1))}
 	for i := range w.evds {
-		var r cgo.Return
-		w.evds[i], r = cgo.EVDCreate(a.IAHandle, 16, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(w.evds[i])) })
+		w.evds[i] = a.newEVD(t, 16, 0, cgo.EVDDTO)
 	}
 	for number := range 4 {
 		x := &walker{number: number, uses: [2]int{number % 2, number / 2}}
-		x.endpoint = a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			attr := endpointAttr()
-			attr.MaxRecvDTOs, attr.MaxRequestDTOs = 100, 400
-			return cgo.EPCreate(a.IAHandle, e.pz, w.evds[x.uses[recvs]], w.evds[x.uses[requests]], e.connect.EVDHandle, attr)
-		})
+		attr := endpointAttr()
+		attr.MaxRecvDTOs, attr.MaxRequestDTOs = 100, 400
+		x.endpoint = a.makeEndpoint(t, parts{recv: w.evds[x.uses[recvs]], request: w.evds[x.uses[requests]], attr: attr})
 		w.walkers = append(w.walkers, x)
 	}
 	for i := range w.evds {
@@ -619,15 +557,14 @@ func (w *roomWalk) choose(t *testing.T) (name string, alone *walker, call func()
 		return "EPReset", x, func() { success(t, "EPReset", cgo.EPReset(x.EPHandle)) }
 	case state == cgo.EPStateUnconnected && choice < 7:
 		return "CRReject", nil, func() {
-			success(t, "CRReject", cgo.CRReject(w.request(t, x), nil))
-			x.connect.expect(t, cgo.EventConnectionPeerRejected)
+			reject(t, w.request(t, x), x.endpoint)
 		}
 	case state == cgo.EPStateUnconnected && other != nil && choice == 7:
 		return "CRAccept that fails", other, func() {
 			request := w.request(t, x)
-			os.Setenv("DEVICETEST_CLOSED", "1")
+			tell(t, "")
 			r := cgo.CRAccept(request, other.EPHandle, nil)
-			os.Unsetenv("DEVICETEST_CLOSED")
+			untell(t)
 			if r.OK() {
 				t.Error("the accept has not failed")
 			}
@@ -640,9 +577,7 @@ func (w *roomWalk) choose(t *testing.T) (name string, alone *walker, call func()
 		}
 	case state == cgo.EPStateUnconnected && other != nil:
 		return "CRAccept", nil, func() {
-			success(t, "CRAccept", cgo.CRAccept(w.request(t, x), other.EPHandle, nil))
-			x.connect.expect(t, cgo.EventConnectionEstablished)
-			other.connect.expect(t, cgo.EventConnectionEstablished)
+			accept(t, w.request(t, x), other.EPHandle, x.endpoint, other.endpoint)
 			x.peer, other.peer = other, x
 		}
 	case x.peer != nil && choice < 4:
@@ -683,7 +618,7 @@ func (w *roomWalk) end(t *testing.T) {
 		if x.peer != nil {
 			w.disconnect(t, x)
 		}
-		success(t, "EPReset", cgo.EPReset(x.EPHandle))
+		reset(t, x.endpoint)
 	}
 	w.take(t)
 	for _, x := range w.walkers {

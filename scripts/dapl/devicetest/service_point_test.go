@@ -30,17 +30,14 @@ func (a *adapter) reserveAt(t *testing.T, l *listener, e *endpoint) cgo.RSPHandl
 // establish connects an endpoint to a reserved one, and checks that the request names that.
 func (a *adapter) establish(t *testing.T, l *listener, active, reserved *endpoint) {
 	t.Helper()
-	a.startConnect(t, l, active, cgo.TimeoutInfinite)
-	request := l.request(t)
+	request := a.ask(t, l, active)
 	reserved.wantState(t, cgo.EPStatePassiveConnectionPending)
 	var param cgo.CRParam
 	success(t, "CRQuery", cgo.CRQuery(request, cgo.CRFieldAll, &param))
 	if param.LocalEPHandle != reserved.EPHandle {
 		t.Errorf("the request names the endpoint %#x, want %#x", param.LocalEPHandle, reserved.EPHandle)
 	}
-	success(t, "CRAccept", cgo.CRAccept(request, 0, nil))
-	active.connect.expect(t, cgo.EventConnectionEstablished)
-	reserved.connect.expect(t, cgo.EventConnectionEstablished)
+	accept(t, request, 0, active, reserved)
 }
 
 // A qualifier is reserved once. Who asks for it again gets its endpoint back.
@@ -66,7 +63,6 @@ func TestRSPInUse(t *testing.T) {
 // A qualifier is reserved again as soon as its service point is freed, whatever has become of the request: there was
 // none, it is not answered yet, was rejected, or has led to a connection.
 func TestRSPAgain(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		var e [3]*endpoint
 		var active [3]*endpoint
@@ -85,23 +81,21 @@ func TestRSPAgain(t *testing.T) {
 		success(t, "PSPFree", cgo.PSPFree(psp))
 
 		rsp = a.reserveAt(t, l, e[1])
-		a.startConnect(t, l, active[1], cgo.TimeoutInfinite)
-		unanswered := l.request(t)
+		unanswered := a.ask(t, l, active[1])
 		success(t, "RSPFree", cgo.RSPFree(rsp))
 		e[1].wantState(t, cgo.EPStatePassiveConnectionPending)
 
 		rsp = a.reserveAt(t, l, e[2])
-		a.startConnect(t, l, active[2], cgo.TimeoutInfinite)
-		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
+		success(t, "CRReject", cgo.CRReject(a.ask(t, l, active[2]), nil))
 		e[2].wantState(t, cgo.EPStateUnconnected)
 		active[2].connect.expect(t, cgo.EventConnectionPeerRejected)
-		success(t, "EPReset", cgo.EPReset(active[2].EPHandle))
+		reset(t, active[2])
 		success(t, "RSPFree", cgo.RSPFree(rsp))
 
 		success(t, "CRReject", cgo.CRReject(unanswered, nil))
 		e[1].wantState(t, cgo.EPStateUnconnected)
 		active[1].connect.expect(t, cgo.EventConnectionPeerRejected)
-		success(t, "EPReset", cgo.EPReset(active[1].EPHandle))
+		reset(t, active[1])
 
 		disconnect(t, active[0], e[0])
 		for i := range e[1:] {
@@ -115,7 +109,6 @@ func TestRSPAgain(t *testing.T) {
 
 // A service point takes one request. One for which its queue has no room does not count.
 func TestRSPTakesOne(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		reserved, first, second := a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t)
 		l := &listener{qual: uint64(udattest.ConnQual()), requests: a.newQueue(t, cgo.EVDCR|cgo.EVDSoftware)}
@@ -127,16 +120,13 @@ func TestRSPTakesOne(t *testing.T) {
 		first.connect.expect(t, cgo.EventConnectionNonPeerRejected)
 		reserved.wantState(t, cgo.EPStateReserved)
 		l.requests.drain(t)
-		success(t, "EPReset", cgo.EPReset(first.EPHandle))
+		reset(t, first)
 
-		a.startConnect(t, l, first, cgo.TimeoutInfinite)
-		request := l.request(t)
+		request := a.ask(t, l, first)
 		a.startConnect(t, l, second, cgo.TimeoutInfinite)
 		second.connect.expect(t, cgo.EventConnectionNonPeerRejected)
 		l.requests.empty(t)
-		success(t, "CRAccept", cgo.CRAccept(request, 0, nil))
-		first.connect.expect(t, cgo.EventConnectionEstablished)
-		reserved.connect.expect(t, cgo.EventConnectionEstablished)
+		accept(t, request, 0, first, reserved)
 		disconnect(t, first, reserved)
 		success(t, "RSPFree", cgo.RSPFree(rsp))
 	})
@@ -148,9 +138,7 @@ func TestRSPFreeAfterEndpoint(t *testing.T) {
 		active, r := a.newEndpoint(t), a.newRacer(t, 1)
 		first := &endpoint{EPHandle: r.newEndpoint(t)}
 		rsp, l := a.reserve(t, first)
-		a.startConnect(t, l, active, cgo.TimeoutInfinite)
-		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
-		active.connect.expect(t, cgo.EventConnectionPeerRejected)
+		reject(t, a.ask(t, l, active), active)
 		success(t, "EPFree", cgo.EPFree(first.EPHandle))
 		var made []*endpoint
 		for range 64 { // the first, usually
@@ -172,7 +160,6 @@ func TestRSPFreeAfterEndpoint(t *testing.T) {
 
 // An adapter is closed abruptly, with a request of a reserved service point that is not answered, freed or not.
 func TestCloseWithReserved(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		for _, freed := range []bool{false, true} {
 			active := a.newEndpoint(t)
@@ -205,19 +192,15 @@ func TestCloseWithReserved(t *testing.T) {
 
 // The service point of a request is freed, and then the request is accepted.
 func TestAcceptAfterRSP(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, reserved := a.newEndpoint(t), a.newEndpoint(t)
 		rsp, l := a.reserve(t, reserved)
-		a.startConnect(t, l, active, cgo.TimeoutInfinite)
-		request := l.request(t)
+		request := a.ask(t, l, active)
 		success(t, "RSPFree", cgo.RSPFree(rsp))
-		success(t, "CRAccept", cgo.CRAccept(request, 0, nil))
-		active.connect.expect(t, cgo.EventConnectionEstablished)
-		reserved.connect.expect(t, cgo.EventConnectionEstablished)
+		accept(t, request, 0, active, reserved)
 		disconnect(t, active, reserved)
-		success(t, "EPReset", cgo.EPReset(reserved.EPHandle))
-		a.connect(t, a.listen(t), a.newEndpoint(t), reserved, nil)
+		reset(t, reserved)
+		a.connect(t, a.listen(t), a.newEndpoint(t), reserved)
 	})
 }
 
@@ -248,9 +231,7 @@ func (a *adapter) captureRequest(t *testing.T) []byte {
 	t.Helper()
 	qual := uint64(udattest.ConnQual())
 	l, err := net.ListenTCP("tcp", a.tcpAddress(qual))
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	defer l.Close()
 	r := a.newRacer(t, 1)
 	ep := r.newEndpoint(t)
@@ -258,109 +239,70 @@ func (a *adapter) captureRequest(t *testing.T) []byte {
 	r.connectTo(t, &listener{qual: qual}, ep, "")
 	l.SetDeadline(time.Now().Add(udattest.Patience))
 	conn, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(udattest.Patience))
 	message := make([]byte, 1024)
 	n, err := conn.Read(message)
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	return message[:n]
 }
 
 // refusingListen makes the system refuse listeners while a file exists.
 const refusingListen = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <netinet/in.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-static int exists(const char *ending)
+/* Whether the file with this ending exists. */
+static int refuses(const char *ending, int error)
 {
-	const char *file = getenv("DEVICETEST_REFUSE");
 	char name[4096];
 
-	snprintf(name, sizeof name, "%s%s", file ? file : "", ending);
-	return access(name, F_OK) == 0;
-}
-
-static int refuses(void)
-{
-	return exists("");
+	snprintf(name, sizeof name, "%s%s", told_file(), ending);
+	if (access(name, F_OK) != 0)
+		return 0;
+	errno = error;
+	return 1;
 }
 
 /* The address has gone, or somebody listens on all addresses. */
-int rdma_bind_addr(void *id, struct sockaddr_in *address);
-int rdma_bind_addr(void *id, struct sockaddr_in *address)
+int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 {
-	int (*real)(void *, void *) = (int (*)(void *, void *))dlsym(RTLD_NEXT, "rdma_bind_addr");
-
-	if (exists(".address") || (exists(".port") && address->sin_port != 0)) {
-		errno = EADDRNOTAVAIL;
+	if (refuses(".address", EADDRNOTAVAIL) ||
+	    (refuses(".port", EADDRNOTAVAIL) && ((struct sockaddr_in *)address)->sin_port != 0))
 		return -1;
-	}
-	return real(id, address);
+	return NEXT(rdma_bind_addr)(id, address);
 }
 
 int listen(int fd, int backlog)
 {
-	int (*real)(int, int) = (int (*)(int, int))dlsym(RTLD_NEXT, "listen");
-
-	if (refuses()) {
-		errno = ENOMEM;
-		return -1;
-	}
-	return real(fd, backlog);
+	return refuses("", ENOMEM) ? -1 : NEXT(listen)(fd, backlog);
 }
 
-int rdma_listen(void *id, int backlog);
-int rdma_listen(void *id, int backlog)
+int rdma_listen(struct rdma_cm_id *id, int backlog)
 {
-	int (*real)(void *, int) = (int (*)(void *, int))dlsym(RTLD_NEXT, "rdma_listen");
-
-	if (refuses()) {
-		errno = ENOMEM;
-		return -1;
-	}
-	return real(id, backlog);
+	return refuses("", ENOMEM) ? -1 : NEXT(rdma_listen)(id, backlog);
 }
 `
 
 // The search for a free qualifier ends with the first error that another qualifier does not cure.
 func TestPSPCreateAnyFails(t *testing.T) {
-	file := withFile(t, refusingListen, refuseVariable)
-	if file == "" {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, refusingListen, func(t *testing.T, a *adapter) {
 		requests := a.newQueue(t, cgo.EVDCR)
-		while := func(file string, call func()) {
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+		while := func(ending string, call func()) {
+			file := os.Getenv(fileVariable) + ending
+			do(t, os.WriteFile(file, nil, 0o600))
 			call()
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
+			do(t, os.Remove(file))
 		}
-		while(file, func() {
+		while("", func() {
 			if _, _, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer); r.OK() || r.Type() == cgo.ConnQualUnavailable {
 				t.Errorf("PSPCreateAny returned %v without a listener", r)
 			}
 		})
 		if !isSocketCM(a) {
-			while(file+".address", func() {
+			while(".address", func() {
 				_, _, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
 				outcome(t, "PSPCreateAny", r, cgo.InvalidAddress, cgo.NoSubtype)
 			})
-			while(file+".port", func() {
+			while(".port", func() {
 				_, r := cgo.PSPCreate(a.IAHandle, uint64(udattest.ConnQual()), requests.EVDHandle, cgo.PSPConsumer)
 				outcome(t, "PSPCreate", r, cgo.ConnQualInUse, cgo.NoSubtype)
 			})
@@ -372,7 +314,6 @@ func TestPSPCreateAnyFails(t *testing.T) {
 // Freeing a service point rejects the requests that nobody has taken, and no event names it any more. Those of another
 // one on the same queue stay.
 func TestFreeRejectsUntakenRequests(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		requests := a.newQueue(t, cgo.EVDCR)
 		freed, freedQual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
@@ -399,9 +340,7 @@ func TestFreeRejectsUntakenRequests(t *testing.T) {
 		if data := event.CRArrival(); data.SPHandle != uintptr(stays) {
 			t.Fatalf("the request is of the service point %#x, want %#x", data.SPHandle, stays)
 		}
-		success(t, "CRAccept", cgo.CRAccept(event.CRArrival().CRHandle, passive.EPHandle, nil))
-		accepted.connect.expect(t, cgo.EventConnectionEstablished)
-		passive.connect.expect(t, cgo.EventConnectionEstablished)
+		accept(t, event.CRArrival().CRHandle, passive.EPHandle, accepted, passive)
 		requests.empty(t)
 		disconnect(t, accepted, passive)
 	})
@@ -409,7 +348,6 @@ func TestFreeRejectsUntakenRequests(t *testing.T) {
 
 // Freeing a reserved service point, too: its endpoint is free again.
 func TestFreeRejectsUntakenReservedRequest(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, reserved := a.newEndpoint(t), a.newEndpoint(t)
 		rsp, l := a.reserve(t, reserved)
@@ -420,8 +358,8 @@ func TestFreeRejectsUntakenReservedRequest(t *testing.T) {
 		active.connect.expect(t, cgo.EventConnectionPeerRejected)
 		l.requests.empty(t)
 		reserved.wantState(t, cgo.EPStateUnconnected)
-		success(t, "EPReset", cgo.EPReset(active.EPHandle))
-		a.connect(t, a.listen(t), active, reserved, nil)
+		reset(t, active)
+		a.connect(t, a.listen(t), active, reserved)
 		disconnect(t, active, reserved)
 	})
 }
@@ -429,7 +367,7 @@ func TestFreeRejectsUntakenReservedRequest(t *testing.T) {
 // request has an endpoint ask for a connection.
 func (a *adapter) request(t *testing.T, e *endpoint, qual uint64) {
 	t.Helper()
-	success(t, "EPConnect", cgo.EPConnect(e.EPHandle, a.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+	e.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
 }
 
 // awaitTriggered waits for an event, and leaves it in the queue.
@@ -554,9 +492,7 @@ func servicePointsUnderLoad(t *testing.T, room int32) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		qual := uint64(udattest.ConnQual())
 		passive := a.newRacer(t, 1)
-		evd, r := cgo.EVDCreate(a.IAHandle, room, 0, cgo.EVDCR)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, room, 0, cgo.EVDCR)
 		requests := queue{EVDHandle: evd}
 		stop, established := a.flood(t, qual, 6)
 		var unanswered []cgo.CRHandle
@@ -649,7 +585,7 @@ func TestReservedUnderLoad(t *testing.T) {
 				success(t, "CRAccept", cgo.CRAccept(request, 0, nil))
 				reserved.connect.expect(t, cgo.EventConnectionEstablished)
 				reserved.connect.expect(t, cgo.EventConnectionDisconnected)
-				success(t, "EPReset", cgo.EPReset(reserved.EPHandle))
+				reset(t, reserved)
 			}
 			if rsp != 0 {
 				success(t, "RSPFree", cgo.RSPFree(rsp))

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -25,22 +24,10 @@ func (a *adapter) tcpAddress(qual uint64) *net.TCPAddr {
 	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.address.Addr(), uint16(firstPort+qual)))
 }
 
-func forEachSocketCM(t *testing.T, test func(t *testing.T, a *adapter)) {
-	t.Helper()
-	watch(t)
-	for _, name := range udattest.Names(t) {
-		if strings.Contains(name, "scm") {
-			t.Run(name, func(t *testing.T) { test(t, openAdapter(t, name)) })
-		}
-	}
-}
-
 func dial(t *testing.T, address *net.TCPAddr) *net.TCPConn {
 	t.Helper()
 	conn, err := net.DialTCP("tcp", nil, address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
@@ -101,9 +88,7 @@ func TestMessagesInPieces(t *testing.T) {
 		l := a.listen(t)
 		const offset = 1 // of the qualifier of the relay
 		between, err := net.ListenTCP("tcp", a.tcpAddress(l.qual+offset))
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		defer between.Close()
 		go func() {
 			for {
@@ -192,9 +177,7 @@ func TestUnansweredRequestIsIdle(t *testing.T) {
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		t.Fatal(err)
-	}
+	do(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
@@ -227,9 +210,7 @@ func (a *adapter) oddPeer(t *testing.T, at netip.Addr) oddPeer {
 	t.Helper()
 	qual, address := uint64(udattest.ConnQual()), cgo.NewSockAddr(at)
 	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, uint16(firstPort+qual))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	t.Cleanup(func() { listener.Close() })
 	listener.SetDeadline(time.Now().Add(udattest.Patience))
 	p := oddPeer{listener, a.newEndpoint(t)}
@@ -241,9 +222,7 @@ func (a *adapter) oddPeer(t *testing.T, at netip.Addr) oddPeer {
 func (p oddPeer) request(t *testing.T) (net.Conn, []byte) {
 	t.Helper()
 	conn, err := p.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(udattest.Patience))
 	message := make([]byte, messageHeader+len(question))
@@ -271,8 +250,8 @@ func TestUnreadyIsNotEstablished(t *testing.T) {
 		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil || isTimeout(err) {
 			t.Errorf("the peer is told that the connection is established: %v", err)
 		}
-		success(t, "EPReset", cgo.EPReset(p.e.EPHandle))
-		a.connect(t, a.listen(t), p.e, a.newEndpoint(t), nil)
+		reset(t, p.e)
+		a.connect(t, a.listen(t), p.e, a.newEndpoint(t))
 	})
 }
 
@@ -295,30 +274,19 @@ func TestRepeatedRequestIsTheSame(t *testing.T) {
 
 // countedPolls writes a byte to a pipe for each question about one file.
 const countedPolls = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-	int (*next)(struct pollfd *, nfds_t, int) = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
 	const char *pipe = getenv("DEVICETEST_POLLS");
 
 	if (count == 1 && timeout == 0 && pipe != NULL && write(atoi(pipe), "", 1) != 1)
 		abort();
-	return next(fds, count, timeout);
+	return NEXT(poll)(fds, count, timeout);
 }
 `
 
 // A connection costs no more system calls the more other connections there are.
 func TestPollsOfConnections(t *testing.T) {
-	if !isSlow(t, countedPolls) {
-		return
-	}
-	watch(t)
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	preloadedSocketCM(t, countedPolls, func(t *testing.T, a *adapter) {
 		const pairs = 50
 		l, r := a.listen(t), a.newRacer(t, 1)
 		connect := func() (from, to cgo.EPHandle) {
@@ -335,9 +303,7 @@ func TestPollsOfConnections(t *testing.T) {
 			eps = append(eps, from, to)
 		}
 		counted, pipe, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		defer counted.Close()
 		os.Setenv("DEVICETEST_POLLS", strconv.Itoa(int(pipe.Fd())))
 		from, to := connect()
@@ -346,9 +312,7 @@ func TestPollsOfConnections(t *testing.T) {
 		r.end(t, eps...)
 		pipe.Close()
 		polls, err := io.ReadAll(counted)
-		if err != nil {
-			t.Fatal(err)
-		}
+		do(t, err)
 		t.Logf("%d calls of poll for one file", len(polls))
 		if len(polls) > pairs {
 			t.Errorf("%d calls of poll for a connection beside %d others", len(polls), pairs)
@@ -356,42 +320,30 @@ func TestPollsOfConnections(t *testing.T) {
 	})
 }
 
-// failedPolls makes poll fail for sockets while a variable is set.
+// failedPolls makes poll fail for sockets while the file exists.
 const failedPolls = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
-#include <sys/socket.h>
-
 int poll(struct pollfd *fds, nfds_t count, int timeout)
 {
-	int (*next)(struct pollfd *, nfds_t, int) = (int (*)(struct pollfd *, nfds_t, int))dlsym(RTLD_NEXT, "poll");
 	int type;
 	socklen_t size = sizeof(type);
 
-	if (getenv("DEVICETEST_FAIL") != NULL && getsockopt(fds->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0) {
+	if (told() && getsockopt(fds->fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0) {
 		errno = ENOMEM;
 		return -1;
 	}
-	return next(fds, count, timeout);
+	return NEXT(poll)(fds, count, timeout);
 }
 `
 
 // A poll that fails says nothing of the sockets: connections go on, and new ones are made afterwards.
 func TestFailedPolls(t *testing.T) {
-	if !isSlow(t, failedPolls) {
-		return
-	}
-	watch(t)
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	preloadedSocketCM(t, failedPolls, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
-		os.Setenv("DEVICETEST_FAIL", "1")
+		tell(t, "")
 		l := a.listen(t) // which wakes the thread
 		time.Sleep(100 * time.Millisecond)
-		os.Unsetenv("DEVICETEST_FAIL")
-		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t), nil)
+		untell(t)
+		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t))
 		active.connect.empty(t)
 		passive.connect.empty(t)
 	})
@@ -400,36 +352,16 @@ func TestFailedPolls(t *testing.T) {
 // earlyThreads has an accept not return before a file exists, and the threads of the provider, which block all signals,
 // go on without the connection lock meanwhile, as those of ucm and mcm do.
 const earlyThreads = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 static pthread_mutex_t *volatile passed;
 static __thread pthread_mutex_t *first, *passing; /* of those that the thread has */
 static __thread int depth;
 
-static int is_provider(void)
-{
-	sigset_t blocked;
-
-	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
-	return sigismember(&blocked, SIGSEGV);
-}
-
 int pthread_mutex_lock(pthread_mutex_t *lock)
 {
-	static int (*next)(pthread_mutex_t *);
-
-	if (next == NULL)
-		next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
 	if (!is_provider()) {
 		if (depth++ == 0)
 			first = lock;
-		return next(lock);
+		return LIBC(pthread_mutex_lock)(lock);
 	}
 	while (pthread_mutex_trylock(lock) != 0) {
 		if (lock == passed) {
@@ -443,51 +375,37 @@ int pthread_mutex_lock(pthread_mutex_t *lock)
 
 int pthread_mutex_unlock(pthread_mutex_t *lock)
 {
-	static int (*next)(pthread_mutex_t *);
-
-	if (next == NULL)
-		next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	if (lock == passing) {
 		passing = NULL;
 		return 0;
 	}
 	if (!is_provider())
 		depth--;
-	return next(lock);
+	return LIBC(pthread_mutex_unlock)(lock);
 }
 
 ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	ssize_t (*next)(int, const struct iovec *, int) = (ssize_t (*)(int, const struct iovec *, int))dlsym(RTLD_NEXT, "writev");
-	const char *file = getenv("DEVICETEST_GO_ON");
-	ssize_t n = next(fd, iov, count);
-	int milliseconds = 20000;
+	ssize_t n = NEXT(writev)(fd, iov, count);
 
-	if (file == NULL || depth == 0 || is_provider())
-		return n;
-	passed = first;
-	while (access(file, F_OK) != 0 && milliseconds-- > 0)
-		usleep(1000);
-	passed = NULL;
+	if (depth > 0 && !is_provider()) {
+		passed = first;
+		await_told();
+		passed = NULL;
+	}
 	return n;
 }
 `
 
 // The peer's answer comes before the accept returns: the connection is established.
 func TestEstablishedBeforeAcceptReturns(t *testing.T) {
-	file := withFile(t, earlyThreads, goOnVariable)
-	if file == "" {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	preloadedSocketCM(t, earlyThreads, func(t *testing.T, a *adapter) {
 		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		a.startConnect(t, l, active, cgo.TimeoutInfinite)
 		request, done := l.request(t), make(chan cgo.Return, 1)
 		go func() { done <- cgo.CRAccept(request, passive.EPHandle, nil) }()
 		returns := func() {
-			if err := os.WriteFile(file, nil, 0o600); err != nil {
-				t.Error(err)
-			}
+			tell(t, "")
 			success(t, "CRAccept", <-done)
 		}
 		defer func() {

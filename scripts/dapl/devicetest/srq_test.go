@@ -14,7 +14,12 @@ type sharedQueue struct{ cgo.SRQHandle }
 
 func (a *adapter) newSRQ(t testing.TB, pz cgo.PZHandle) sharedQueue {
 	t.Helper()
-	srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 2})
+	return a.newLongSRQ(t, pz, 8)
+}
+
+func (a *adapter) newLongSRQ(t testing.TB, pz cgo.PZHandle, length int32) sharedQueue {
+	t.Helper()
+	srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: length, MaxRecvIOV: 2})
 	success(t, "SRQCreate", r)
 	t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
 	return sharedQueue{srq}
@@ -55,11 +60,9 @@ func TestSRQQuery(t *testing.T) {
 // newSharing makes an endpoint that takes its receives from a shared queue.
 func (a *adapter) newSharing(t testing.TB) (e *endpoint, srq sharedQueue) {
 	t.Helper()
-	e = a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		srq = a.newSRQ(t, e.pz)
-		return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
-	})
-	return e, srq
+	pz := a.newPZ(t)
+	srq = a.newSRQ(t, pz)
+	return a.makeEndpoint(t, parts{pz: pz, srq: srq.SRQHandle}), srq
 }
 
 func TestSRQTransfer(t *testing.T) {
@@ -70,8 +73,7 @@ func TestSRQTransfer(t *testing.T) {
 		outcome(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, segments, 1, cgo.CompletionDefault),
 			cgo.InvalidState, cgo.InvalidStateSRQInUse)
 
-		active := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		active := a.newPeer(t, passive)
 		success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, 2))
 		copy(active.memory.bytes, "shared")
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 6)}, 3, cgo.CompletionDefault))
@@ -87,16 +89,13 @@ func TestSRQTransfer(t *testing.T) {
 func TestSharedReceiveKeepsCookie(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		first, srq := a.newSharing(t)
-		second := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreateWithSRQ(a.IAHandle, first.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
-		})
+		second := a.makeEndpoint(t, parts{pz: first.pz, srq: srq.SRQHandle})
 		l, peers := a.listen(t), []*endpoint{a.newEndpoint(t), a.newEndpoint(t)}
-		a.connect(t, l, peers[0], first, nil)
-		a.connect(t, l, peers[1], second, nil)
+		a.connect(t, l, peers[0], first)
+		a.connect(t, l, peers[1], second)
 		send := func(peer *endpoint, cookie uint64) {
 			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, []cgo.LMRTriplet{first.memory.local(0, 64)}, cookie))
-			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			peer.request.completion(t, cgo.EventDTOCompletion, cookie)
+			peer.deliver(t, cookie)
 		}
 		send(peers[0], 100)
 		for cookie := range uint64(srq.query(t).MaxRecvDTOs) {
@@ -118,31 +117,33 @@ func TestEPCreateWithSRQRefused(t *testing.T) {
 	})
 }
 
+// newBeside makes an endpoint on the EVDs and the shared queue of another, which the caller frees, and connects a peer.
+func (a *adapter) newBeside(t *testing.T, l *listener, kept *endpoint, srq cgo.SRQHandle) (e, peer *endpoint) {
+	t.Helper()
+	other := *kept
+	var r cgo.Return
+	other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
+	success(t, "EPCreateWithSRQ", r)
+	peer = a.newEndpoint(t)
+	accept(t, a.ask(t, l, peer), other.EPHandle, peer, kept)
+	return &other, peer
+}
+
 // The completion of a shared receive names the endpoint that has received, also if endpoints share the EVD. What an
 // endpoint has received is dropped with it, and its place in the queue is free again.
 func TestSharedReceiveNamesEndpoint(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		kept, shared := a.newSharing(t)
 		srq := shared.SRQHandle
-		l := a.listen(t)
-		keptPeer := a.newEndpoint(t)
-		a.connect(t, l, keptPeer, kept, nil)
+		l, keptPeer := a.listen(t), a.newEndpoint(t)
+		a.connect(t, l, keptPeer, kept)
 		for range 10 {
-			other, peer := *kept, a.newEndpoint(t)
-			var r cgo.Return
-			other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
-			success(t, "EPCreateWithSRQ", r)
-			peer.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), other.EPHandle, nil))
-			peer.connect.expect(t, cgo.EventConnectionEstablished)
-			kept.connect.expect(t, cgo.EventConnectionEstablished)
+			other, peer := a.newBeside(t, l, kept, srq)
 
-			ends, peers := []*endpoint{kept, &other}, []*endpoint{keptPeer, peer}
+			ends, peers := []*endpoint{kept, other}, []*endpoint{keptPeer, peer}
 			send := func(i, cookie uint64) {
 				success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{kept.memory.local(0, 64)}, cookie))
-				success(t, "EPPostSend", cgo.EPPostSend(peers[i].EPHandle, []cgo.LMRTriplet{peers[i].memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-				peers[i].request.completion(t, cgo.EventDTOCompletion, cookie)
+				peers[i].deliver(t, cookie)
 			}
 			for cookie := range uint64(8) {
 				send(cookie%2, cookie)
@@ -181,17 +182,11 @@ func TestSharedReceiveNamesEndpoint(t *testing.T) {
 // A receive that the adapter forgets, as its endpoint ends within a message, completes as flushed once a later one has
 // completed: a consumer that posts what has completed loses none. Soft-RoCE forgets it since Linux 6.3.
 func TestLostSharedReceives(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const receives, size = 2, 4 << 20
-		var srq cgo.SRQHandle
-		kept := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			var r cgo.Return
-			srq, r = cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
-			success(t, "SRQCreate", r)
-			t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
-		})
+		pz := a.newPZ(t)
+		srq := a.newLongSRQ(t, pz, receives).SRQHandle
+		kept := a.makeEndpoint(t, parts{pz: pz, srq: srq})
 		m := a.newLongMemory(t, kept.pz, size)
 		var posted [receives]bool
 		post := func(cookie uint64) {
@@ -229,26 +224,17 @@ func TestLostSharedReceives(t *testing.T) {
 				again(event)
 			}
 		}
-		l := a.listen(t)
-		steady := a.newEndpoint(t)
-		a.connect(t, l, steady, kept, nil)
+		l, steady := a.listen(t), a.newEndpoint(t)
+		a.connect(t, l, steady, kept)
 		for range 8 {
-			other, peer := *kept, a.newEndpoint(t)
-			var r cgo.Return
-			other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
-			success(t, "EPCreateWithSRQ", r)
-			peer.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), other.EPHandle, nil))
-			peer.connect.expect(t, cgo.EventConnectionEstablished)
-			kept.connect.expect(t, cgo.EventConnectionEstablished)
+			other, peer := a.newBeside(t, l, kept, srq)
 			long := a.newLongMemory(t, peer.pz, size)
 			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{long.local(0, size)}, 1, cgo.CompletionDefault))
-			disconnect(t, peer, &other)
+			disconnect(t, peer, other)
 			drain()
 			success(t, "EPFree", cgo.EPFree(other.EPHandle))
 
-			success(t, "EPPostSend", cgo.EPPostSend(steady.EPHandle, []cgo.LMRTriplet{steady.memory.local(0, 8)}, 2, cgo.CompletionDefault))
-			steady.request.completion(t, cgo.EventDTOCompletion, 2)
+			steady.deliver(t, 2)
 			for !again(kept.recv.next(t)) {
 			}
 			drain()
@@ -268,9 +254,7 @@ func TestLostSharedReceives(t *testing.T) {
 func deviceMemory(t *testing.T) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	return bytes.Count(maps, []byte("/dev/infiniband/uverbs"))
 }
 
@@ -344,11 +328,9 @@ func TestSRQResizeRefuses(t *testing.T) {
 		}
 		srq.want(t, want)
 
-		active := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		active := a.newPeer(t, passive)
 		for cookie := uint64(1); cookie <= last; cookie++ {
-			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+			active.deliver(t, cookie)
 			passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
 		}
 	})
@@ -359,14 +341,12 @@ func TestSRQResizeRefuses(t *testing.T) {
 func TestSRQResize(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		passive, srq := a.newSharing(t)
-		active := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		active := a.newPeer(t, passive)
 		var posted, sent, taken uint64
 		send := func() {
 			t.Helper()
 			sent++
-			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, sent, cgo.CompletionDefault))
-			active.request.completion(t, cgo.EventDTOCompletion, sent)
+			active.deliver(t, sent)
 		}
 		take := func() {
 			t.Helper()
@@ -396,11 +376,9 @@ func TestSRQResize(t *testing.T) {
 
 // A queue is resized beside posts and completions, and loses none.
 func TestSRQResizeBesidePosts(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		passive, srq := a.newSharing(t)
-		active := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		active := a.newPeer(t, passive)
 		const receives, messages = 8, 3000
 		segments := []cgo.LMRTriplet{passive.memory.local(0, 64)}
 		for cookie := range uint64(receives) {
@@ -421,8 +399,7 @@ func TestSRQResizeBesidePosts(t *testing.T) {
 			}
 		}()
 		for cookie := range uint64(messages) {
-			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+			active.deliver(t, cookie)
 			passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
 			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, cookie+receives))
 		}
@@ -462,17 +439,14 @@ func TestSRQSetLWRefuses(t *testing.T) {
 // A queue reports once for each setting of its watermark that it has fewer receives: when an endpoint takes one, at once
 // if it has fewer, and when completions show that it has none.
 func TestSRQLowWatermark(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		async := a.newAsyncQueue(t)
 		passive, srq := a.newSharing(t)
-		active := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		active := a.newPeer(t, passive)
 		send := func(messages uint64) {
 			t.Helper()
 			for cookie := range messages {
-				success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-				active.request.completion(t, cgo.EventDTOCompletion, cookie)
+				active.deliver(t, cookie)
 			}
 		}
 		take := func(receives int) {
@@ -529,17 +503,15 @@ func TestSRQLowWatermark(t *testing.T) {
 
 // While receives are posted, taken and completed, each setting of the watermark is reported once.
 func TestSRQLowWatermarkBesidePosts(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		async := a.newAsyncQueue(t)
 		passive, srq := a.newSharing(t)
-		active := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		active := a.newPeer(t, passive)
 		for round := range 200 {
 			srq.fill(t, passive.memory, 0)
 			success(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, 4))
 			for cookie := range uint64(8) {
-				success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
+				active.send(t, cookie, cgo.CompletionDefault)
 				if round%2 == 0 {
 					passive.recv.expect(t, cgo.EventDTOCompletion)
 				}
