@@ -13,13 +13,13 @@ import (
 // process or hang its endpoints are left out.
 var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 	"an endpoint without a protection zone": func(t *testing.T, a *adapter) []cgo.Return {
-		p := a.newParts(t)
+		p := a.newObjects(t)
 		return []cgo.Return{a.tryEP(t, 0, p, endpointAttr())}
 	},
 	"objects of another adapter: an endpoint's EVDs, zone and SRQ, a service point's EVD, a CNO, the endpoint of an accept, memory to synchronize": func(t *testing.T, a *adapter) []cgo.Return {
-		p, other := a.newParts(t), openAdapter(t, a.name)
+		p, other := a.newObjects(t), openAdapter(t, a.name)
 		foreign := other.newEndpoint(t)
-		theirs := parts{foreign.pz, foreign.recv.EVDHandle, foreign.request.EVDHandle, foreign.connect.EVDHandle}
+		theirs := objects{foreign.pz, foreign.recv.EVDHandle, foreign.request.EVDHandle, foreign.connect.EVDHandle}
 		returns := []cgo.Return{
 			a.tryEP(t, theirs.pz, p, endpointAttr()), a.tryEP(t, p.pz, theirs, endpointAttr()),
 			cgo.LMRSyncRDMARead(a.IAHandle, []cgo.LMRTriplet{foreign.memory.local(0, 8)}),
@@ -37,25 +37,25 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 		return returns
 	},
 	"other services and qualities of service, also by `dat_ep_modify`": func(t *testing.T, a *adapter) []cgo.Return {
-		p, service, quality := a.newParts(t), endpointAttr(), endpointAttr()
+		p, service, quality := a.newObjects(t), endpointAttr(), endpointAttr()
 		service.ServiceType, quality.QOS = 17, cgo.QOSHighThroughput
 		return []cgo.Return{a.tryEP(t, p.pz, p, service), a.tryEP(t, p.pz, p, quality)}
 	},
 	"negative depths of RDMA reads, more segments for RDMA operations than the adapter takes": func(t *testing.T, a *adapter) []cgo.Return {
-		p, negative, many := a.newParts(t), endpointAttr(), endpointAttr()
+		p, negative, many := a.newObjects(t), endpointAttr(), endpointAttr()
 		negative.MaxRDMAReadIn, negative.MaxRDMAReadOut = -2, -2
 		many.MaxRDMAReadIOV, many.MaxRDMAWriteIOV = 1000, 1000
 		return []cgo.Return{a.tryEP(t, p.pz, p, negative), a.tryEP(t, p.pz, p, many)}
 	},
 	"different completion flags on one EVD; others than `EVD_THRESHOLD` beside software events or requests": func(t *testing.T, a *adapter) []cgo.Return {
-		p, unsignalled := a.newParts(t), endpointAttr()
+		p, unsignalled := a.newObjects(t), endpointAttr()
 		unsignalled.RecvCompletionFlags = cgo.CompletionUnsignalled
 		beside := p
 		beside.recv = a.newQueue(t, cgo.EVDDTO|cgo.EVDSoftware).EVDHandle
 		return []cgo.Return{a.tryEP(t, p.pz, p, endpointAttr()), a.tryEP(t, p.pz, p, unsignalled), a.tryEP(t, p.pz, beside, unsignalled)}
 	},
 	"`SUPPRESS` and other flags in `request_completion_flags`": func(t *testing.T, a *adapter) []cgo.Return {
-		p, suppress, fence := a.newParts(t), endpointAttr(), endpointAttr()
+		p, suppress, fence := a.newObjects(t), endpointAttr(), endpointAttr()
 		suppress.RequestCompletionFlags, fence.RequestCompletionFlags = cgo.CompletionSuppress, cgo.CompletionBarrierFence
 		return []cgo.Return{a.tryEP(t, p.pz, p, suppress), a.tryEP(t, p.pz, p, fence)}
 	},
@@ -130,9 +130,7 @@ var accepted = map[string]func(t *testing.T, a *adapter) []cgo.Return{
 // C accepts what docs/porting.md says that it accepts.
 func TestAccepted(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/porting.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	for row := range accepted {
 		if !strings.Contains(string(page), "\n| "+row+" | ") {
 			t.Errorf("docs/porting.md has no row %q", row)
@@ -151,19 +149,19 @@ func TestAccepted(t *testing.T) {
 	})
 }
 
-// parts are the objects that an endpoint uses.
-type parts struct {
+// objects are what that an endpoint uses.
+type objects struct {
 	pz                     cgo.PZHandle
 	recv, request, connect cgo.EVDHandle
 }
 
-func (a *adapter) newParts(t *testing.T) parts {
+func (a *adapter) newObjects(t *testing.T) objects {
 	t.Helper()
-	return parts{a.newPZ(t), a.newQueue(t, cgo.EVDDTO).EVDHandle, a.newQueue(t, cgo.EVDDTO).EVDHandle, a.newQueue(t, cgo.EVDConnection).EVDHandle}
+	return objects{a.newPZ(t), a.newQueue(t, cgo.EVDDTO).EVDHandle, a.newQueue(t, cgo.EVDDTO).EVDHandle, a.newQueue(t, cgo.EVDConnection).EVDHandle}
 }
 
 // tryEP makes an endpoint, and frees it if that succeeds.
-func (a *adapter) tryEP(t *testing.T, pz cgo.PZHandle, p parts, attr *cgo.EPAttr) cgo.Return {
+func (a *adapter) tryEP(t *testing.T, pz cgo.PZHandle, p objects, attr *cgo.EPAttr) cgo.Return {
 	t.Helper()
 	ep, r := cgo.EPCreate(a.IAHandle, pz, p.recv, p.request, p.connect, attr)
 	if r.OK() {

@@ -3,6 +3,7 @@ package devicetest
 import (
 	"bytes"
 	"net/netip"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -43,9 +44,7 @@ func openAdapter(t testing.TB, name string) *adapter {
 	a.IAHandle, a.async, r = cgo.IAOpen(name, 64)
 	success(t, "IAOpen "+name, r)
 	t.Cleanup(func() { success(t, "IAClose", cgo.IAClose(a.IAHandle, cgo.CloseGraceful)) })
-	var attr cgo.IAAttr
-	_, r = cgo.IAQuery(a.IAHandle, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
-	success(t, "IAQuery", r)
+	attr := queryIA(t, a.IAHandle)
 	address := cgo.SockAddrAt(attr.IAAddressPtr)
 	a.address = &address
 	device, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
@@ -66,9 +65,7 @@ func (a *adapter) noHost() *cgo.SockAddr {
 func speaksIWARP(t testing.TB, attr cgo.IAAttr) bool {
 	t.Helper()
 	devices, err := device.List()
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	name, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
 	for _, d := range devices {
 		if d.Name == string(name) {
@@ -111,7 +108,63 @@ func (a *adapter) expectEnd(t testing.TB, q queue) {
 func forEachAdapter(t *testing.T, test func(t *testing.T, a *adapter)) {
 	t.Helper()
 	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) { test(t, openAdapter(t, name)) })
+		t.Run(name, func(t *testing.T) { watch(t); test(t, openAdapter(t, name)) })
+	}
+}
+
+func queryIA(t testing.TB, ia cgo.IAHandle) (attr cgo.IAAttr) {
+	t.Helper()
+	_, r := cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
+	success(t, "IAQuery", r)
+	return attr
+}
+
+// forEachSocketCM is forEachAdapter for adapters of socket CM.
+func forEachSocketCM(t *testing.T, test func(t *testing.T, a *adapter)) {
+	t.Helper()
+	for _, name := range udattest.Names(t) {
+		if strings.Contains(name, "scm") {
+			t.Run(name, func(t *testing.T) { watch(t); test(t, openAdapter(t, name)) })
+		}
+	}
+}
+
+// forEachInTestbed is forEachAdapter for tests that change the machine.
+func forEachInTestbed(t *testing.T, test func(t *testing.T, a *adapter)) {
+	t.Helper()
+	if udattest.InTestbed(t) {
+		forEachAdapter(t, test)
+	}
+}
+
+// watch ends the process when a test takes too long: nothing can stop a call that hangs.
+func watch(t *testing.T) {
+	watchdog := time.AfterFunc(2*udattest.Patience, func() { panic("a call does not return") })
+	t.Cleanup(func() { watchdog.Stop() })
+}
+
+// eventually waits for what has no event.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(udattest.Patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in %v: %s", udattest.Patience, what)
+		}
+	}
+}
+
+func isSocketCM(a *adapter) bool { return strings.Contains(a.name, "scm") }
+
+func (a *adapter) startConnect(t testing.TB, l *listener, e *endpoint, timeout uint32) {
+	t.Helper()
+	e.connectTo(t, a.address, l.qual, timeout)
+}
+
+func (q queue) empty(t testing.TB) {
+	t.Helper()
+	var event cgo.Event
+	if r := cgo.EVDDequeue(q.EVDHandle, &event); r.Type() != cgo.QueueEmpty {
+		t.Errorf("there is another event: %v (%v)", event.Number, r)
 	}
 }
 
@@ -123,15 +176,45 @@ type queue struct {
 
 const queueLength = 64
 
-func (a *adapter) newQueue(t testing.TB, flags cgo.EVDFlags) queue {
+// createCNO and createEVD make what the caller frees; newCNO and newEVD make what is freed when the test ends.
+func (a *adapter) createCNO(t testing.TB) cgo.CNOHandle {
 	t.Helper()
 	cno, r := cgo.CNOCreate(a.IAHandle, 0, 0)
 	success(t, "CNOCreate", r)
+	return cno
+}
+
+func (a *adapter) newCNO(t testing.TB) cgo.CNOHandle {
+	t.Helper()
+	cno := a.createCNO(t)
 	t.Cleanup(func() { success(t, "CNOFree", cgo.CNOFree(cno)) })
-	evd, r := cgo.EVDCreate(a.IAHandle, queueLength, cno, flags)
+	return cno
+}
+
+func (a *adapter) createEVD(t testing.TB, length int32, cno cgo.CNOHandle, flags cgo.EVDFlags) cgo.EVDHandle {
+	t.Helper()
+	evd, r := cgo.EVDCreate(a.IAHandle, length, cno, flags)
 	success(t, "EVDCreate", r)
+	return evd
+}
+
+func (a *adapter) newEVD(t testing.TB, length int32, cno cgo.CNOHandle, flags cgo.EVDFlags) cgo.EVDHandle {
+	t.Helper()
+	evd := a.createEVD(t, length, cno, flags)
 	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
-	return queue{evd, cno}
+	return evd
+}
+
+func (a *adapter) newQueue(t testing.TB, flags cgo.EVDFlags) queue {
+	t.Helper()
+	cno := a.newCNO(t)
+	return queue{a.newEVD(t, queueLength, cno, flags), cno}
+}
+
+func dequeue(t testing.TB, evd cgo.EVDHandle) (event cgo.Event) {
+	t.Helper()
+	success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+	return event
 }
 
 // next waits for the next event and takes it.
@@ -214,9 +297,7 @@ func newPage(t testing.TB) ([]byte, uintptr) { return newPages(t, memorySize) }
 func newPages(t testing.TB, size int) ([]byte, uintptr) {
 	t.Helper()
 	page, err := syscall.Mmap(-1, 0, size, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_PRIVATE|syscall.MAP_ANONYMOUS)
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	t.Cleanup(func() {
 		if err := syscall.Munmap(page); err != nil {
 			t.Error(err)
@@ -277,23 +358,62 @@ func endpointAttr() *cgo.EPAttr {
 
 func (a *adapter) newEndpoint(t testing.TB) *endpoint {
 	t.Helper()
-	return a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-	})
+	return a.makeEndpoint(t, parts{})
 }
 
-func (a *adapter) makeEndpoint(t testing.TB, create func(*endpoint) (cgo.EPHandle, cgo.Return)) *endpoint {
+// newPeer returns an endpoint that is connected to e.
+func (a *adapter) newPeer(t testing.TB, e *endpoint) *endpoint {
 	t.Helper()
-	e := &endpoint{pz: a.newPZ(t)}
+	peer := a.newEndpoint(t)
+	a.connect(t, a.listen(t), peer, e)
+	return peer
+}
+
+// parts are what an endpoint is made of, where it is not its own.
+type parts struct {
+	pz            cgo.PZHandle
+	recv, request cgo.EVDHandle
+	srq           cgo.SRQHandle
+	attr          *cgo.EPAttr
+}
+
+func (a *adapter) makeEndpoint(t testing.TB, p parts) *endpoint {
+	t.Helper()
+	e := &endpoint{pz: p.pz}
+	if e.pz == 0 {
+		e.pz = a.newPZ(t)
+	}
 	e.recv = a.newQueue(t, cgo.EVDDTO)
 	e.request = a.newQueue(t, cgo.EVDDTO)
 	e.connect = a.newQueue(t, cgo.EVDConnection)
 	e.memory = a.newMemory(t, e.pz)
+	if p.recv != 0 {
+		e.recv.EVDHandle = p.recv
+	}
+	if p.request != 0 {
+		e.request.EVDHandle = p.request
+	}
+	if p.attr == nil {
+		p.attr = endpointAttr()
+	}
 	var r cgo.Return
-	e.EPHandle, r = create(e)
+	if p.srq != 0 {
+		e.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, p.srq, p.attr)
+	} else {
+		e.EPHandle, r = cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, p.attr)
+	}
 	success(t, "creating an endpoint", r)
 	t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(e.EPHandle)) })
 	return e
+}
+
+// newBare makes an endpoint of EVDs and a zone that it may lack, and frees it when the test ends.
+func (a *adapter) newBare(t testing.TB, pz cgo.PZHandle, recv, request, connect cgo.EVDHandle, attr *cgo.EPAttr) cgo.EPHandle {
+	t.Helper()
+	ep, r := cgo.EPCreate(a.IAHandle, pz, recv, request, connect, attr)
+	success(t, "EPCreate", r)
+	t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(ep)) })
+	return ep
 }
 
 func (e *endpoint) state(t testing.TB) cgo.EPState {
@@ -317,12 +437,19 @@ type listener struct {
 	requests queue
 }
 
-func (a *adapter) listen(t testing.TB) *listener {
+// createListener makes one that the caller frees.
+func (a *adapter) createListener(t testing.TB) *listener {
 	t.Helper()
 	l := &listener{requests: a.newQueue(t, cgo.EVDCR)}
 	var r cgo.Return
 	l.PSPHandle, l.qual, r = cgo.PSPCreateAny(a.IAHandle, l.requests.EVDHandle, cgo.PSPConsumer)
 	success(t, "PSPCreateAny", r)
+	return l
+}
+
+func (a *adapter) listen(t testing.TB) *listener {
+	t.Helper()
+	l := a.createListener(t)
 	t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(l.PSPHandle)) })
 	return l
 }
@@ -333,13 +460,52 @@ func (l *listener) request(t testing.TB) cgo.CRHandle {
 	return event.CRArrival().CRHandle
 }
 
-// connect connects two endpoints, and disconnects them when the test ends.
-func (a *adapter) connect(t testing.TB, l *listener, active, passive *endpoint, privateData []byte) {
+// ask has an endpoint ask for a connection, and returns the request.
+func (a *adapter) ask(t testing.TB, l *listener, e *endpoint) cgo.CRHandle {
 	t.Helper()
-	success(t, "EPConnect", cgo.EPConnect(active.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, privateData, cgo.QOSBestEffort, cgo.ConnectDefault))
-	success(t, "CRAccept", cgo.CRAccept(l.request(t), passive.EPHandle, nil))
-	active.connect.expect(t, cgo.EventConnectionEstablished)
-	passive.connect.expect(t, cgo.EventConnectionEstablished)
+	e.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
+	return l.request(t)
+}
+
+// accept accepts a request, on an endpoint or that which is reserved, and expects that both ends are connected.
+func accept(t testing.TB, request cgo.CRHandle, on cgo.EPHandle, ends ...*endpoint) {
+	t.Helper()
+	success(t, "CRAccept", cgo.CRAccept(request, on, nil))
+	for _, e := range ends {
+		e.connect.expect(t, cgo.EventConnectionEstablished)
+	}
+}
+
+// reject rejects a request, and expects that its endpoint learns it.
+func reject(t testing.TB, request cgo.CRHandle, e *endpoint) {
+	t.Helper()
+	success(t, "CRReject", cgo.CRReject(request, nil))
+	e.connect.expect(t, cgo.EventConnectionPeerRejected)
+}
+
+func reset(t testing.TB, endpoints ...*endpoint) {
+	t.Helper()
+	for _, e := range endpoints {
+		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+	}
+}
+
+// send posts a message, and deliver waits for its completion, too.
+func (e *endpoint) send(t testing.TB, cookie uint64, flags cgo.CompletionFlags) {
+	t.Helper()
+	success(t, "EPPostSend", cgo.EPPostSend(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, cookie, flags))
+}
+
+func (e *endpoint) deliver(t testing.TB, cookie uint64) {
+	t.Helper()
+	e.send(t, cookie, cgo.CompletionDefault)
+	e.request.completion(t, cgo.EventDTOCompletion, cookie)
+}
+
+// connect connects two endpoints, and disconnects them when the test ends.
+func (a *adapter) connect(t testing.TB, l *listener, active, passive *endpoint) {
+	t.Helper()
+	accept(t, a.ask(t, l, active), passive.EPHandle, active, passive)
 	t.Cleanup(func() {
 		if active.state(t) == cgo.EPStateConnected {
 			disconnect(t, active, passive)
@@ -349,8 +515,7 @@ func (a *adapter) connect(t testing.TB, l *listener, active, passive *endpoint, 
 
 func disconnect(t testing.TB, e, peer *endpoint) {
 	t.Helper()
-	success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
-	e.connect.expect(t, cgo.EventConnectionDisconnected)
+	e.abort(t)
 	peer.connect.expect(t, cgo.EventConnectionDisconnected)
 }
 
@@ -359,6 +524,6 @@ func (a *adapter) connectedPair(t testing.TB) (active, passive *endpoint) {
 	t.Helper()
 	l := a.listen(t)
 	active, passive = a.newEndpoint(t), a.newEndpoint(t)
-	a.connect(t, l, active, passive, nil)
+	a.connect(t, l, active, passive)
 	return active, passive
 }

@@ -8,31 +8,24 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/scripts/dapl/devicetest/between"
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // A CNO returns each EVD that has triggered it, once.
 func TestCNOOfSeveralEVDs(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		cno := a.newCNO(t)
-		first, second, third := a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware)
-		recv := a.newEVD(t, cno, cgo.EVDDTO)
-		t.Cleanup(func() {
-			for _, evd := range []cgo.EVDHandle{second, third, recv} {
-				success(t, "EVDFree", cgo.EVDFree(evd))
-			}
-		})
+		newEVD := func() cgo.EVDHandle { return a.newEVD(t, queueLength, cno, cgo.EVDSoftware) }
+		first, second, third := a.createEVD(t, queueLength, cno, cgo.EVDSoftware), newEVD(), newEVD()
+		recv := a.newEVD(t, queueLength, cno, cgo.EVDDTO)
 		active := a.newEndpoint(t)
-		passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreate(a.IAHandle, e.pz, recv, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-		})
-		a.connect(t, a.listen(t), active, passive, nil)
+		passive := a.makeEndpoint(t, parts{recv: recv})
+		a.connect(t, a.listen(t), active, passive)
 		post := func(evd cgo.EVDHandle) { success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1)) }
 		send := func(cookie uint64) {
 			passive.postRecv(t, cookie)
-			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+			active.deliver(t, cookie)
 		}
 
 		a.wantTriggered(t, cno)
@@ -71,11 +64,9 @@ func TestCNOOfSeveralEVDs(t *testing.T) {
 
 // An EVD that has triggered its CNO triggers the next one, and that alone.
 func TestCNOLeft(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		former, next := a.newCNO(t), a.newCNO(t)
-		evd := a.newEVD(t, former, cgo.EVDSoftware)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, queueLength, former, cgo.EVDSoftware)
 		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
 		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, next))
 		a.wantTriggered(t, former)
@@ -85,15 +76,9 @@ func TestCNOLeft(t *testing.T) {
 
 // Two EVDs wake two threads.
 func TestCNOWaiters(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		cno := a.newCNO(t)
-		evds := []cgo.EVDHandle{a.newEVD(t, cno, cgo.EVDSoftware), a.newEVD(t, cno, cgo.EVDSoftware)}
-		t.Cleanup(func() {
-			for _, evd := range evds {
-				success(t, "EVDFree", cgo.EVDFree(evd))
-			}
-		})
+		evds := []cgo.EVDHandle{a.newEVD(t, queueLength, cno, cgo.EVDSoftware), a.newEVD(t, queueLength, cno, cgo.EVDSoftware)}
 		for range 50 {
 			woken := make(chan cgo.Return, len(evds))
 			for range evds {
@@ -116,8 +101,7 @@ func TestCNOWaiters(t *testing.T) {
 				case <-time.After(udattest.Patience):
 					t.Fatal("a thread is not woken")
 				}
-				var event cgo.Event
-				success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+				dequeue(t, evd)
 			}
 		}
 	})
@@ -195,7 +179,7 @@ int main(int argc, char **argv)
 
 // A CNO has a file that is readable while an EVD that has triggered it can be taken.
 func TestCNOFile(t *testing.T) {
-	program := buildProgram(t, cnoProgram)
+	program := between.Program(t, cnoProgram)
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			if out, err := exec.CommandContext(udattest.Context(t), program, name).CombinedOutput(); err != nil {
@@ -203,4 +187,105 @@ func TestCNOFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wantTriggered expects a CNO to return EVDs in an order, and then none. With iWARP a completion may come after that of the
+// send, and trigger a CNO twice that is armed just then.
+func (a *adapter) wantTriggered(t *testing.T, cno cgo.CNOHandle, evds ...cgo.EVDHandle) {
+	t.Helper()
+	for _, want := range evds {
+		evd, r := cgo.CNOWait(cno, uint32(udattest.Patience/time.Microsecond))
+		success(t, "CNOWait", r)
+		if evd != want {
+			t.Fatalf("the CNO returned the EVD %#x, want %#x of %#x", evd, want, evds)
+		}
+	}
+	if a.iwarp && len(evds) > 0 {
+		return
+	}
+	if evd, r := cgo.CNOWait(cno, 0); r.Type() != cgo.QueueEmpty || evd != 0 {
+		t.Fatalf("the CNO returned the EVD %#x once more (%v)", evd, r)
+	}
+}
+
+// wantTriggeredAgain expects a CNO to return an EVD that has an event already: once, and at most once more for each
+// completion, of which the library's thread may learn only now.
+func wantTriggeredAgain(t *testing.T, cno cgo.CNOHandle, want cgo.EVDHandle, completions uint64) {
+	t.Helper()
+	evd, r := cgo.CNOWait(cno, uint32(udattest.Patience/time.Microsecond))
+	success(t, "CNOWait", r)
+	if evd != want {
+		t.Fatalf("the CNO returned the EVD %#x, want %#x", evd, want)
+	}
+	for late := uint64(0); late <= completions && r.OK() && evd == want; late++ {
+		evd, r = cgo.CNOWait(cno, 0)
+	}
+	if r.Type() != cgo.QueueEmpty {
+		t.Fatalf("the CNO returned the EVD %#x once more (%v)", evd, r)
+	}
+}
+
+// waitFull waits until an EVD is full and takes its first event.
+func waitFull(t *testing.T, evd cgo.EVDHandle, length int32, cookie uint64) {
+	t.Helper()
+	var event cgo.Event
+	more, r := cgo.EVDWait(evd, cgo.TimeoutInfinite, length, &event)
+	success(t, "EVDWait", r)
+	if event.DTO().UserCookie != cookie || more != length-1 {
+		t.Fatalf("got the event %d and %d more, want %d and %d", event.DTO().UserCookie, more, cookie, length-1)
+	}
+}
+
+func dequeueCookie(t *testing.T, evd cgo.EVDHandle, cookie uint64) cgo.Event {
+	t.Helper()
+	event := dequeue(t, evd)
+	if got := event.DTO().UserCookie; got != cookie {
+		t.Fatalf("got the event %d, want %d", got, cookie)
+	}
+	return event
+}
+
+// An EVD of completions changes its CNO, has none for a time, and loses no event. One that was made without keeps none.
+func TestEVDModifyCNOOfCompletions(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		other := a.newCNO(t)
+		without := a.createEVD(t, queueLength, 0, cgo.EVDDTO)
+		outcome(t, "EVDModifyCNO", cgo.EVDModifyCNO(without, other), cgo.ModelNotSupported, cgo.NoSubtype)
+		success(t, "EVDFree", cgo.EVDFree(without))
+		alone := a.createEVD(t, queueLength, other, cgo.EVDDTO) // the others need the channel that it has had
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(alone, 0))
+		success(t, "EVDFree", cgo.EVDFree(alone))
+
+		active, passive := a.connectedPair(t)
+		evd, cookie := passive.recv.EVDHandle, uint64(0)
+		send := func() {
+			passive.postRecv(t, cookie)
+			active.deliver(t, cookie)
+		}
+		for range 3 {
+			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, 0))
+			send()
+			waitFull(t, evd, 1, cookie)
+			cookie++
+			send()
+			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, other))
+			wantTriggeredAgain(t, other, evd, cookie+1)
+			waitFull(t, evd, 1, cookie)
+			cookie++
+			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, passive.recv.cno))
+			send()
+			passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
+			cookie++
+			a.wantTriggered(t, other)
+		}
+
+		success(t, "EVDDisable", cgo.EVDDisable(evd)) // first: the thread may still learn of a completion
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, other))
+		send()
+		a.wantTriggered(t, other)
+		success(t, "EVDEnable", cgo.EVDEnable(evd))
+		wantTriggeredAgain(t, other, evd, cookie+1)
+		waitFull(t, evd, 1, cookie)
+		success(t, "EVDModifyCNO", cgo.EVDModifyCNO(evd, passive.recv.cno))
+	})
 }

@@ -46,7 +46,7 @@ func TestEPUnconnected(t *testing.T) {
 		} {
 			outcome(t, call, r, cgo.InvalidState, cgo.InvalidStateEPUnconnected)
 		}
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+		reset(t, e)
 		e.wantState(t, cgo.EPStateUnconnected)
 		outcome(t, "EPDupConnect without time", cgo.EPDupConnect(e.EPHandle, e.EPHandle, 0, nil, cgo.QOSBestEffort),
 			cgo.InvalidParameter, cgo.InvalidArg3)
@@ -128,8 +128,7 @@ func TestEPFreeLosesNothing(t *testing.T) {
 
 func TestConnect(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive, second := a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t)
+		l, active, passive, second := a.listen(t), a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t)
 		hello := []byte("hello")
 		success(t, "EPConnect", cgo.EPConnect(active.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, hello, cgo.QOSBestEffort, cgo.ConnectDefault))
 		outcome(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, nil, 1, cgo.CompletionDefault), cgo.InvalidState, cgo.InvalidStateEPActConnPending)
@@ -139,20 +138,17 @@ func TestConnect(t *testing.T) {
 			t.Errorf("the request came with %q, want %q", received, hello)
 		}
 		outcome(t, "CRHandoff", cgo.CRHandoff(cr, l.qual), cgo.NotImplemented, cgo.NoSubtype)
-		success(t, "CRAccept", cgo.CRAccept(cr, passive.EPHandle, nil))
-		active.connect.expect(t, cgo.EventConnectionEstablished)
-		passive.connect.expect(t, cgo.EventConnectionEstablished)
+		accept(t, cr, passive.EPHandle, active, passive)
 
 		outcome(t, "EPDupConnect of an accepted endpoint", cgo.EPDupConnect(second.EPHandle, passive.EPHandle, cgo.TimeoutInfinite, nil,
 			cgo.QOSBestEffort), cgo.InvalidParameter, cgo.InvalidArg2)
 		second.wantState(t, cgo.EPStateUnconnected)
 		success(t, "EPDupConnect", cgo.EPDupConnect(second.EPHandle, active.EPHandle, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort))
-		success(t, "CRReject", cgo.CRReject(l.request(t), nil))
-		second.connect.expect(t, cgo.EventConnectionPeerRejected)
+		reject(t, l.request(t), second)
 		second.wantState(t, cgo.EPStateDisconnected)
 
 		disconnect(t, active, passive)
-		success(t, "EPReset", cgo.EPReset(active.EPHandle))
+		reset(t, active)
 		active.wantState(t, cgo.EPStateUnconnected)
 	})
 }
@@ -180,7 +176,7 @@ func TestTransfer(t *testing.T) {
 		copy(active.memory.bytes[100:], "written")
 		copy(passive.memory.bytes[200:], "read")
 
-		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
+		passive.postRecv(t, 1)
 		passive.wantIdle(t, false, true)
 		active.wantIdle(t, true, true)
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 4)}, 2, cgo.CompletionDefault))
@@ -209,7 +205,7 @@ func TestTransfer(t *testing.T) {
 func TestPostRecvFlushed(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
-		success(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, []cgo.LMRTriplet{passive.memory.local(0, 64)}, 1, cgo.CompletionDefault))
+		passive.postRecv(t, 1)
 		disconnect(t, active, passive)
 		var flushed cgo.Event
 		flushed.DTO().TransferredLength = 8 // of an earlier event

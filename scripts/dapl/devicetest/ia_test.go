@@ -3,6 +3,7 @@ package devicetest
 import (
 	"bytes"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -73,8 +74,7 @@ func TestGetIAHandle(t *testing.T) {
 
 // handles returns an object of each kind.
 func (a *adapter) handles(t *testing.T) map[cgo.HandleType]cgo.Handle {
-	l := a.listen(t)
-	e := a.newEndpoint(t)
+	l, e := a.listen(t), a.newEndpoint(t)
 	rsp, r := cgo.RSPCreate(a.IAHandle, l.qual+1, e.EPHandle, l.requests.EVDHandle)
 	success(t, "RSPCreate", r)
 	t.Cleanup(func() { success(t, "RSPFree", cgo.RSPFree(rsp)) })
@@ -82,11 +82,9 @@ func (a *adapter) handles(t *testing.T) map[cgo.HandleType]cgo.Handle {
 	success(t, "SRQCreate", r)
 	t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
 	caller := a.newEndpoint(t)
-	success(t, "EPConnect", cgo.EPConnect(caller.EPHandle, a.address, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
-	cr := l.request(t)
+	cr := a.ask(t, l, caller)
 	t.Cleanup(func() {
-		success(t, "CRReject", cgo.CRReject(cr, nil))
-		caller.connect.expect(t, cgo.EventConnectionPeerRejected)
+		reject(t, cr, caller)
 	})
 	return map[cgo.HandleType]cgo.Handle{
 		cgo.HandleTypeIA:  cgo.Handle(a.IAHandle),
@@ -181,4 +179,109 @@ func TestStrerror(t *testing.T) {
 	if !strings.Contains(major, "unknown") {
 		t.Errorf("Strerror gave %q for an unknown type", major)
 	}
+}
+
+func TestIBV(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		attr := queryIA(t, a.IAHandle)
+		name, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
+
+		list, count, errno := cgo.IBVGetDeviceList()
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		defer cgo.IBVFreeDeviceList(list)
+		index := -1
+		for i := range count {
+			if d := list.Device(i); d.Name == string(name) {
+				index = i
+				if d.GUID == [8]byte{} || d.DevName == "" || d.TransportType == cgo.IBVTransportUnknown {
+					t.Errorf("the device is %+v", d)
+				}
+			}
+		}
+		if index < 0 {
+			t.Fatalf("%s is not in the list", name)
+		}
+		context, errno := cgo.IBVOpenDevice(list, index)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+		device, errno := cgo.IBVQueryDevice(context)
+		if errno != 0 || device.PhysPortCount < 1 || device.FirmwareVersion == "" {
+			t.Errorf("the device has the attributes %+v, %v", device, errno)
+		}
+		port, errno := cgo.IBVQueryPort(context, 1)
+		// Soft-iWARP's driver says that the MTU is more than the most.
+		if errno != 0 || port.GIDTblLen < 1 || !a.iwarp && port.MaxMTU < port.ActiveMTU || port.ActiveMTU == 0 {
+			t.Errorf("the port has the attributes %+v, %v", port, errno)
+		}
+		if gid, errno := cgo.IBVQueryGID(context, 1, 0); errno != 0 || gid == [16]byte{} {
+			t.Errorf("the first GID is %x, %v", gid, errno)
+		}
+		if _, errno := cgo.IBVQueryPort(context, 99); errno != syscall.EINVAL {
+			t.Errorf("a port that does not exist returned %v", errno)
+		}
+		if errno := cgo.IBVCloseDevice(context); errno != 0 {
+			t.Error(errno)
+		}
+	})
+}
+
+func TestNamedAttrs(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		var provider cgo.ProviderAttr
+		_, r := cgo.IAQuery(a.IAHandle, cgo.IAFieldNone, nil, cgo.ProviderFieldAll, &provider)
+		success(t, "IAQuery", r)
+		attrs := cgo.NamedAttrs(provider.ProviderSpecificAttr, provider.NumProviderSpecificAttr)
+		if attrs["DAT_IB_PROVIDER_NAME"] == "" {
+			t.Errorf("the named attributes are %q", attrs)
+		}
+		if none := cgo.NamedAttrs(0, 0); len(none) > 0 {
+			t.Errorf("no attributes are %q", none)
+		}
+	})
+}
+
+// What needs more memory than there can be is refused, and nothing is written beyond it.
+func TestLengthsBeyondMemory(t *testing.T) {
+	for _, name := range udattest.Names(t) {
+		for _, length := range []int32{1 << 30, 1<<30 + 1, 1<<31 - 1} {
+			_, _, r := cgo.IAOpen(name, length)
+			outcome(t, "IAOpen", r, cgo.InsufficientResources, cgo.ResourceMemory)
+		}
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		e := a.newEndpoint(t)
+		for _, length := range []int32{-1 << 31, -1, 0, 1 << 30, 1<<31 - 1} {
+			_, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: length, MaxRecvIOV: 1})
+			outcome(t, "SRQCreate", r, cgo.InvalidParameter, cgo.InvalidArg3)
+		}
+		_, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: -1})
+		outcome(t, "SRQCreate", r, cgo.InvalidParameter, cgo.InvalidArg3)
+		for _, length := range []int32{-1 << 31, -1, 1 << 30, 1<<31 - 1} {
+			for _, attr := range []cgo.EPAttr{{MaxRecvDTOs: length, MaxRequestDTOs: 1}, {MaxRecvDTOs: 1, MaxRequestDTOs: length}} {
+				attr.ServiceType, attr.MaxRecvIOV, attr.MaxRequestIOV = cgo.ServiceTypeRC, 1, 1
+				_, r := cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, &attr)
+				outcome(t, "EPCreate", r, cgo.InvalidParameter, cgo.InvalidArg6)
+			}
+		}
+	})
+}
+
+// The adapter says what the device has, and fills all attributes of its provider.
+func TestSharedQueueAttributes(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		var attr cgo.IAAttr
+		provider := cgo.ProviderAttr{EPRecvInfoSupported: 1, SRQSupported: 7}
+		_, r := cgo.IAQuery(a.IAHandle, cgo.IAFieldAll, &attr, cgo.ProviderFieldAll, &provider)
+		success(t, "IAQuery", r)
+		if attr.MaxSRQs < 1 || attr.MaxEPPerSRQ != attr.MaxEPs || attr.MaxRecvPerSRQ < 1 || provider.SRQSupported != 1 || provider.EPRecvInfoSupported != 0 {
+			t.Errorf("the attributes are %+v and %+v", attr, provider)
+		}
+		srq, r := cgo.SRQCreate(a.IAHandle, a.newPZ(t), &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1})
+		success(t, "SRQCreate", r)
+		outcome(t, "SRQResize", cgo.SRQResize(srq, attr.MaxRecvPerSRQ+1), cgo.InvalidParameter, cgo.InvalidArg2)
+		success(t, "SRQFree", cgo.SRQFree(srq))
+	})
 }

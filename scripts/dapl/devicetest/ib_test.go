@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"encoding/binary"
+	"net"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -46,7 +47,6 @@ func TestIBPostRDMAWriteImmed(t *testing.T) {
 
 // An extended request is refused before the connection, and flushed after it, as the requests of DAT are.
 func TestIBRequestOutsideOfConnection(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		local, remote := active.memory.local(0, 8), passive.memory.remote(8, 8)
@@ -180,4 +180,58 @@ func TestIBStrerror(t *testing.T) {
 	}
 	_, r = cgo.StrerrorExtStatus(77)
 	outcome(t, "StrerrorExtStatus of an unknown status", r, cgo.InvalidParameter, cgo.NoSubtype)
+}
+
+func (a *adapter) newDatagramEndpoint(t *testing.T) *endpoint {
+	t.Helper()
+	attr := endpointAttr()
+	attr.ServiceType, attr.MaxRDMASize, attr.MaxRDMAReadIn, attr.MaxRDMAReadOut = cgo.ServiceTypeIBUD, 0, 0, 0
+	attr.MaxMessageSize = 1024
+	return a.makeEndpoint(t, parts{attr: attr})
+}
+
+// A peer that closes the socket has not rejected an attempt for datagrams: that has failed.
+func TestClosedAttemptForDatagrams(t *testing.T) {
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		peer, err := net.ListenTCP("tcp", &net.TCPAddr{IP: a.address.Addr().AsSlice()})
+		do(t, err)
+		defer peer.Close()
+		go func() {
+			for {
+				c, err := peer.Accept()
+				if err != nil {
+					return
+				}
+				c.Close()
+			}
+		}()
+		e := a.newDatagramEndpoint(t)
+		const portOffset = 1000 // of socket CM
+		e.connectTo(t, a.address, uint64(peer.Addr().(*net.TCPAddr).Port-portOffset), cgo.TimeoutInfinite)
+		e.connect.expect(t, cgo.EventIBUDConnectionError)
+	})
+}
+
+// An address handle is destroyed once: by the program, or with the endpoint.
+func TestAddressHandle(t *testing.T) {
+	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+		if a.iwarp {
+			t.Log("nothing to test: iWARP has no datagrams")
+			return
+		}
+		var r cgo.Return
+		ud := *a
+		ud.IAHandle, _, r = cgo.IAOpen(a.name, queueLength)
+		success(t, "IAOpen", r)
+		t.Cleanup(func() { success(t, "IAClose", cgo.IAClose(ud.IAHandle, cgo.CloseAbrupt)) }) // the service point stays in use
+		l, active, passive := ud.listen(t), ud.newDatagramEndpoint(t), ud.newDatagramEndpoint(t)
+		active.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
+		request := l.requests.expect(t, cgo.EventIBUDConnectionRequest)
+		success(t, "CRAccept", cgo.CRAccept(request.CRArrival().CRHandle, passive.EPHandle, nil))
+		passive.connect.expect(t, cgo.EventIBUDConnectionEstablished)
+		event := active.connect.expect(t, cgo.EventIBUDConnectionEstablished)
+		ah := event.IBExtension().RemoteAH
+		success(t, "IBUDAHFree", cgo.IBUDAHFree(active.EPHandle, &ah))
+		outcome(t, "IBUDAHFree again", cgo.IBUDAHFree(active.EPHandle, &ah), cgo.InvalidParameter, cgo.InvalidArg2)
+	})
 }

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -11,15 +10,12 @@ import (
 // hasWindows reports whether the device has memory windows. Soft-iWARP has none.
 func (a *adapter) hasWindows(t testing.TB) bool {
 	t.Helper()
-	var attr cgo.IAAttr
-	_, r := cgo.IAQuery(a.IAHandle, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
-	success(t, "IAQuery", r)
+	attr := queryIA(t, a.IAHandle)
 	return attr.MaxRMRs > 0
 }
 
 // forEachWithWindows runs a test on the adapters of devices with memory windows.
 func forEachWithWindows(t *testing.T, test func(t *testing.T, a *adapter)) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		if !a.hasWindows(t) {
 			t.Log("not tested: the device has no memory windows")
@@ -29,7 +25,15 @@ func forEachWithWindows(t *testing.T, test func(t *testing.T, a *adapter)) {
 	})
 }
 
+// newWindow makes a window for the test, and createWindow one that the caller frees.
 func newWindow(t testing.TB, pz cgo.PZHandle) cgo.RMRHandle {
+	t.Helper()
+	rmr := createWindow(t, pz)
+	t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
+	return rmr
+}
+
+func createWindow(t testing.TB, pz cgo.PZHandle) cgo.RMRHandle {
 	t.Helper()
 	rmr, r := cgo.RMRCreate(pz)
 	success(t, "RMRCreate", r)
@@ -62,7 +66,7 @@ type windowPair struct {
 func (a *adapter) newWindowPair(t testing.TB) *windowPair {
 	t.Helper()
 	p := &windowPair{a: a, l: a.listen(t), owner: a.newEndpoint(t), peer: a.newEndpoint(t)}
-	a.connect(t, p.l, p.peer, p.owner, nil)
+	a.connect(t, p.l, p.peer, p.owner)
 	return p
 }
 
@@ -126,9 +130,9 @@ func (p *windowPair) reconnect(t testing.TB) {
 		if event := e.connect.next(t); event.Number != cgo.EventConnectionBroken && event.Number != cgo.EventConnectionDisconnected {
 			t.Fatalf("got the event %v, want the end of the connection", event.Number)
 		}
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+		reset(t, e)
 	}
-	p.a.connect(t, p.l, p.peer, p.owner, nil)
+	p.a.connect(t, p.l, p.peer, p.owner)
 }
 
 // A peer reaches a window from its bind to the next bind or the unbind, with the privileges of the bind, also over
@@ -138,7 +142,6 @@ func TestMemoryWindow(t *testing.T) {
 		p := a.newWindowPair(t)
 		m := p.owner.memory
 		rmr := newWindow(t, p.owner.pz)
-		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
 		var param cgo.RMRParam
 		outcome(t, "RMRQuery of a triplet", cgo.RMRQuery(rmr, cgo.RMRFieldAll, &param), cgo.InvalidParameter, cgo.InvalidArg2)
 		success(t, "RMRQuery", cgo.RMRQuery(rmr, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param))
@@ -183,7 +186,7 @@ func TestMemoryWindowFree(t *testing.T) {
 		p := a.newWindowPair(t)
 		m := p.owner.memory
 		for range 2 {
-			rmr := newWindow(t, p.owner.pz)
+			rmr := createWindow(t, p.owner.pz)
 			outcome(t, "PZFree", cgo.PZFree(p.owner.pz), cgo.InvalidState, cgo.InvalidStatePZInUse)
 			context := bound(t, rmr, p.owner, m, m.local(0, 256), cgo.MemPrivRemoteRead|cgo.MemPrivRemoteWrite)
 			p.reaches(t, context, m, 0, true)
@@ -199,18 +202,15 @@ func TestMemoryWindowMoves(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, a *adapter) {
 		p := a.newWindowPair(t)
 		rmr := newWindow(t, p.owner.pz)
-		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
 		other := a.newMemory(t, p.owner.pz)
 		bound(t, rmr, p.owner, other, other.local(0, 64), cgo.MemPrivRemoteRead)
 		outcome(t, "LMRFree of a bound region", cgo.LMRFree(other.LMRHandle), cgo.InvalidState, cgo.InvalidStateLMRInUse)
 		context := bound(t, rmr, p.owner, p.owner.memory, p.owner.memory.local(0, 64), cgo.MemPrivAll)
 
-		further := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreate(a.IAHandle, p.owner.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-		})
+		further := a.makeEndpoint(t, parts{pz: p.owner.pz})
 		disconnect(t, p.peer, p.owner)
-		success(t, "EPReset", cgo.EPReset(p.peer.EPHandle))
-		a.connect(t, p.l, p.peer, further, nil)
+		reset(t, p.peer)
+		a.connect(t, p.l, p.peer, further)
 		p.reaches(t, context, p.owner.memory, 0, true)
 		bound(t, rmr, further, p.owner.memory, cgo.LMRTriplet{}, 0)
 	})
@@ -222,16 +222,13 @@ func TestMemoryWindowRefuses(t *testing.T) {
 		p := a.newWindowPair(t)
 		m := p.owner.memory
 		rmr := newWindow(t, p.owner.pz)
-		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
 		page, address := newPage(t)
 		readable := &memory{bytes: page, address: address}
 		var r cgo.Return
 		readable.LMRHandle, readable.lmrContext, _, _, r = cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, p.owner.pz, cgo.MemPrivLocalRead, cgo.VATypeVA)
 		success(t, "LMRCreateVirtual", r)
 		t.Cleanup(func() { success(t, "LMRFree", cgo.LMRFree(readable.LMRHandle)) })
-		unconnected := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreate(a.IAHandle, p.owner.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-		})
+		unconnected := a.makeEndpoint(t, parts{pz: p.owner.pz})
 		whole := m.local(0, memorySize)
 		tooLong, below, wrapping := whole, whole, whole
 		tooLong.SegmentLength++
@@ -280,7 +277,7 @@ func TestMemoryWindowPrivileges(t *testing.T) {
 		var r cgo.Return
 		local.LMRHandle, local.lmrContext, _, _, r = cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, p.owner.pz, cgo.MemPrivLocalRead|cgo.MemPrivLocalWrite, cgo.VATypeVA)
 		success(t, "LMRCreateVirtual", r)
-		rmr := newWindow(t, p.owner.pz)
+		rmr := createWindow(t, p.owner.pz)
 		context := bound(t, rmr, p.owner, local, local.local(0, 64), cgo.MemPrivRemoteRead)
 		p.reaches(t, context, local, 0, false)
 		success(t, "RMRFree", cgo.RMRFree(rmr))
@@ -293,14 +290,11 @@ func ptr[T any](v T) *T { return &v }
 // While a bind has not completed, its window can neither be bound again nor freed. The end of the endpoint completes it.
 func TestMemoryWindowPending(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, a *adapter) {
-		evd := a.newEVD(t, 0, cgo.EVDDTO) // nobody looks at it but the test
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
-		owner := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, evd, e.connect.EVDHandle, endpointAttr())
-		})
+		evd := a.newEVD(t, queueLength, 0, cgo.EVDDTO) // nobody looks at it but the test
+		owner := a.makeEndpoint(t, parts{request: evd})
 		l, peer := a.listen(t), a.newEndpoint(t)
-		a.connect(t, l, peer, owner, nil)
-		rmr := newWindow(t, owner.pz)
+		a.connect(t, l, peer, owner)
+		rmr := createWindow(t, owner.pz)
 		piece := owner.memory.local(0, 64)
 		for range 2 {
 			_, r := bind(rmr, owner, owner.memory, piece, cgo.MemPrivRemoteRead)
@@ -319,15 +313,13 @@ func TestMemoryWindowPending(t *testing.T) {
 		_, r := bind(rmr, owner, owner.memory, cgo.LMRTriplet{}, 0)
 		success(t, "RMRBind", r)
 		disconnect(t, peer, owner)
-		success(t, "EPReset", cgo.EPReset(owner.EPHandle))
-		success(t, "EPReset", cgo.EPReset(peer.EPHandle))
+		reset(t, owner, peer)
 		success(t, "RMRFree", cgo.RMRFree(rmr))
-		var event cgo.Event
-		success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+		event := dequeue(t, evd)
 		if event.Number != cgo.EventRMRBindCompletion {
 			t.Errorf("got the event %v", event.Number)
 		}
-		a.connect(t, l, peer, owner, nil)
+		a.connect(t, l, peer, owner)
 	})
 }
 
@@ -337,9 +329,7 @@ func TestMemoryWindowAbruptClose(t *testing.T) {
 		name := t.Name()[len("TestMemoryWindowAbruptClose/"):]
 		ia, _, r := cgo.IAOpen(name, 64)
 		success(t, "IAOpen", r)
-		var attr cgo.IAAttr
-		_, r = cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
-		success(t, "IAQuery", r)
+		attr := queryIA(t, ia)
 		pz, r := cgo.PZCreate(ia)
 		success(t, "PZCreate", r)
 		_, address := newPage(t)
@@ -382,43 +372,25 @@ func TestMemoryWindowAbruptClose(t *testing.T) {
 
 // noBinding makes memory regions that no window can be bound to, while a file exists.
 const noBinding = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #undef ibv_reg_mr
-void *ibv_reg_mr(void *pd, void *address, size_t length, int rights);
-void *ibv_reg_mr(void *pd, void *address, size_t length, int rights)
+struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *address, size_t length, int rights)
 {
-	void *(*reg)(void *, void *, size_t, int) = (void *(*)(void *, void *, size_t, int))dlsym(RTLD_NEXT, "ibv_reg_mr");
-	const char *file = getenv("DEVICETEST_REFUSE");
-
-	if (file && access(file, F_OK) == 0)
-		rights &= ~(1 << 4);
-	return reg(pd, address, length, rights);
+	return NEXT(ibv_reg_mr)(pd, address, length, told() ? rights & ~IBV_ACCESS_MW_BIND : rights);
 }
 `
 
 // A bind that fails ends the connection and what the window was bound to. The window can be bound again.
 func TestMemoryWindowBindFails(t *testing.T) {
-	file := withFile(t, noBinding, refuseVariable)
-	if file == "" {
+	if !inChild(t, noBinding) {
 		return
 	}
 	forEachWithWindows(t, func(t *testing.T, a *adapter) {
 		p := a.newWindowPair(t)
 		m := p.owner.memory
 		rmr := newWindow(t, p.owner.pz)
-		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
-		if err := os.WriteFile(file, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		tell(t, "")
 		useless := a.newMemory(t, p.owner.pz)
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		untell(t)
 		first := bound(t, rmr, p.owner, m, m.local(0, 64), cgo.MemPrivRemoteRead)
 		second, r := bind(rmr, p.owner, useless, useless.local(0, 64), cgo.MemPrivRemoteRead)
 		success(t, "RMRBind", r)
@@ -444,7 +416,6 @@ func TestMemoryWindowBounds(t *testing.T) {
 		p := a.newWindowPair(t)
 		m := p.owner.memory
 		rmr := newWindow(t, p.owner.pz)
-		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
 		remote := m.remote(128, 64)
 		remote.RMRContext = bound(t, rmr, p.owner, m, m.local(0, 64), cgo.MemPrivRemoteRead)
 		switch status := p.tries(t, remote, false); status {
@@ -465,7 +436,7 @@ func TestMemoryWindowTakesRoom(t *testing.T) {
 		e, length := shared[0], int(evd.length(t))
 		windows := make([]cgo.RMRHandle, length+1)
 		for i := range windows {
-			windows[i] = newWindow(t, e.pz)
+			windows[i] = createWindow(t, e.pz)
 			defer func() { success(t, "RMRFree", cgo.RMRFree(windows[i])) }()
 		}
 		for range 10 {
@@ -499,7 +470,7 @@ func TestMemoryWindowBeforeEnd(t *testing.T) {
 		for i := range 10 {
 			p := a.newWindowPair(t)
 			e := p.owner
-			rmr := newWindow(t, e.pz)
+			rmr := createWindow(t, e.pz)
 			remote := p.peer.memory.remote(0, 8)
 			suppressed := func() {
 				for cookie := range uint64(2) {
@@ -518,8 +489,7 @@ func TestMemoryWindowBeforeEnd(t *testing.T) {
 			}
 			e.connect.expect(t, cgo.EventConnectionDisconnected)
 			p.peer.connect.expect(t, cgo.EventConnectionDisconnected)
-			var event cgo.Event
-			success(t, "EVDDequeue", cgo.EVDDequeue(e.request.EVDHandle, &event))
+			event := dequeue(t, e.request.EVDHandle)
 			for !graceful && event.Number == cgo.EventDTOCompletion { // a suppressed one that was flushed
 				success(t, "EVDDequeue", cgo.EVDDequeue(e.request.EVDHandle, &event))
 			}
@@ -540,7 +510,6 @@ func TestBindFlushedLate(t *testing.T) {
 		p := a.newWindowPair(t)
 		e, m := p.owner, p.owner.memory
 		rmr := newWindow(t, e.pz)
-		t.Cleanup(func() { success(t, "RMRFree", cgo.RMRFree(rmr)) })
 		flushed := func(segment cgo.LMRTriplet, sends int) {
 			t.Helper()
 			_, r := bind(rmr, e, m, segment, cgo.MemPrivRemoteRead)

@@ -2,7 +2,6 @@ package devicetest
 
 import (
 	"bytes"
-	"os"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -83,10 +82,8 @@ func exchange(t testing.TB, from, to *endpoint, fromMemory, toMemory *memory, re
 
 // The receives of an endpoint survive each change of it, and it behaves by the new parameters.
 func TestEPModify(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		recv, request, connect := a.newQueue(t, cgo.EVDDTO), a.newQueue(t, cgo.EVDDTO), a.newQueue(t, cgo.EVDConnection)
 		zone := a.newPZ(t)
 		m := a.newMemory(t, zone)
@@ -110,8 +107,7 @@ func TestEPModify(t *testing.T) {
 		wantRefused(t, "EPPostRecv", cgo.EPPostRecv(active.EPHandle, active.memory.tooMany(), 1, cgo.CompletionDefault))
 		passive.modify(t, modifyQueues, func(p *cgo.EPParam) { p.RecvEVDHandle, p.RequestEVDHandle = recv.EVDHandle, request.EVDHandle })
 		for _, q := range []queue{passive.recv, passive.request} {
-			unused, r := cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
-			success(t, "EVDCreate", r)
+			unused := a.createEVD(t, queueLength, 0, cgo.EVDDTO)
 			passive.modify(t, cgo.EPFieldRequestEVDHandle, func(p *cgo.EPParam) { p.RequestEVDHandle = unused })
 			outcome(t, "EVDFree", cgo.EVDFree(unused), cgo.InvalidState, cgo.InvalidStateEVDInUse)
 			passive.modify(t, cgo.EPFieldRequestEVDHandle, func(p *cgo.EPParam) { p.RequestEVDHandle = request.EVDHandle })
@@ -127,15 +123,14 @@ func TestEPModify(t *testing.T) {
 		ends := *active
 		ends.connect = connect
 		for round := range 4 {
-			a.connect(t, l, &ends, passive, nil)
+			a.connect(t, l, &ends, passive)
 			active.wantNoModify(t, cgo.InvalidState, cgo.EPFieldMaxRequestDTOs, func(p *cgo.EPParam) { p.EPAttr.MaxRequestDTOs = 4 })
 			exchange(t, active, passive, m, passive.memory, active.request, recv, 20)
 			active.postPieces(t, m, 0)
 			exchange(t, passive, active, passive.memory, m, request, active.recv, 1)
 			passive.postPieces(t, passive.memory, 33) // to be flushed
 			disconnect(t, &ends, passive)
-			success(t, "EPReset", cgo.EPReset(active.EPHandle))
-			success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+			reset(t, active, passive)
 			passive.modify(t, modifyLengths, func(p *cgo.EPParam) { p.EPAttr.MaxRecvDTOs, p.EPAttr.MaxRequestDTOs = 20+int32(round), 5 })
 			recv.expectFlushed(t, 33)
 			for cookie := range uint64(20) {
@@ -185,29 +180,24 @@ func testRefusedModify(t *testing.T, a *adapter, e *endpoint, connect queue) {
 
 // A reserved endpoint changes before a request and after it, and then accepts.
 func TestEPModifyReserved(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		for _, rejected := range []bool{true, false} {
 			active, reserved := a.newEndpoint(t), a.newEndpoint(t)
 			rsp, l := a.reserve(t, reserved)
 			reserved.postPieces(t, reserved.memory, 0)
 			reserved.modify(t, modifyLengths, func(p *cgo.EPParam) { p.EPAttr.MaxRecvDTOs = 20 })
-			a.startConnect(t, l, active, cgo.TimeoutInfinite)
-			request := l.request(t)
+			request := a.ask(t, l, active)
 			reserved.wantState(t, cgo.EPStatePassiveConnectionPending)
 			reserved.postPieces(t, reserved.memory, 1)
 			reserved.modify(t, modifyLengths, func(p *cgo.EPParam) { p.EPAttr.MaxRecvDTOs = 12 })
 			reserved.wantNoModify(t, cgo.InvalidState, cgo.EPFieldPZHandle, func(*cgo.EPParam) {})
 			if rejected {
-				success(t, "CRReject", cgo.CRReject(request, nil))
-				active.connect.expect(t, cgo.EventConnectionPeerRejected)
+				reject(t, request, active)
 				success(t, "RSPFree", cgo.RSPFree(rsp))
-				success(t, "EPReset", cgo.EPReset(active.EPHandle))
-				a.connect(t, a.listen(t), active, reserved, nil)
+				reset(t, active)
+				a.connect(t, a.listen(t), active, reserved)
 			} else {
-				success(t, "CRAccept", cgo.CRAccept(request, 0, nil))
-				active.connect.expect(t, cgo.EventConnectionEstablished)
-				reserved.connect.expect(t, cgo.EventConnectionEstablished)
+				accept(t, request, 0, active, reserved)
 				success(t, "RSPFree", cgo.RSPFree(rsp))
 			}
 			exchange(t, active, reserved, active.memory, reserved.memory, active.request, reserved.recv, 2)
@@ -218,14 +208,13 @@ func TestEPModifyReserved(t *testing.T) {
 
 // An endpoint stays on the EVDs that have events of it. When these were taken, it may leave.
 func TestEPModifyUntaken(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		other := a.newEndpoint(t)
 		active, passive := a.connectedPair(t)
 		passive.postPieces(t, passive.memory, 0)
 		success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt))
 		eventually(t, "the end of the connection", func() bool { return passive.state(t) == cgo.EPStateDisconnected })
-		success(t, "EPReset", cgo.EPReset(passive.EPHandle))
+		reset(t, passive)
 		toConnect := func(p *cgo.EPParam) { p.ConnectEVDHandle = other.connect.EVDHandle }
 		toRecv := func(p *cgo.EPParam) { p.RecvEVDHandle = other.recv.EVDHandle }
 		passive.wantNoModify(t, cgo.InvalidState, cgo.EPFieldConnectEVDHandle, toConnect)
@@ -239,34 +228,23 @@ func TestEPModifyUntaken(t *testing.T) {
 
 // A change for which the kernel has no queue pair, or does not get it ready, leaves the endpoint and its receives alone.
 func TestEPModifyFails(t *testing.T) {
-	file := withFile(t, refusingKernel, refuseVariable)
-	if file == "" {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+	preloaded(t, refusingKernel, func(t *testing.T, a *adapter) {
+		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		for cookie := range uint64(4) {
 			passive.postPieces(t, passive.memory, cookie)
 		}
 		for _, call := range []string{"create", "modify"} {
-			if err := os.WriteFile(file, []byte(call), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			tell(t, call)
 			passive.wantNoModify(t, cgo.InsufficientResources, modifyLengths, func(p *cgo.EPParam) { p.EPAttr.MaxRecvDTOs = 20 })
-			if err := os.Remove(file); err != nil {
-				t.Fatal(err)
-			}
+			untell(t)
 		}
-		a.connect(t, l, active, passive, nil)
+		a.connect(t, l, active, passive)
 		exchange(t, active, passive, active.memory, passive.memory, active.request, passive.recv, 4)
 	})
 }
 
 // Receives with memory that another protection zone does not have fail at once. The others stay.
 func TestEPModifyZone(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l, active, e := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		zone := a.newPZ(t)
@@ -294,10 +272,10 @@ func TestEPModifyZone(t *testing.T) {
 		e.recv.empty(t)
 		e.wantState(t, cgo.EPStateUnconnected)
 		e.wantIdle(t, false, true)
-		a.connect(t, l, active, e, nil)
+		a.connect(t, l, active, e)
 		exchange(t, active, e, active.memory, inside, active.request, e.recv, 3)
 		e.wantIdle(t, true, true)
 		disconnect(t, active, e)
-		success(t, "EPReset", cgo.EPReset(e.EPHandle))
+		reset(t, e)
 	})
 }

@@ -1,8 +1,11 @@
 package devicetest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -17,21 +20,11 @@ import (
 // countdown counts what the native library asks for, and says when it does not get it. A file has the number of it, which
 // counts down.
 const countdown = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 static long *left;
 
 __attribute__((constructor)) static void find(void)
 {
-	const char *file = getenv("DEVICETEST_FAIL");
-	int fd = file ? open(file, O_RDWR | O_CLOEXEC) : -1;
+	int fd = open(told_file(), O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0) {
 		void *p = mmap(NULL, sizeof(*left), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -86,29 +79,20 @@ char *strdup(const char *s)
 
 // failingThread lets one thread of the library not begin.
 const failingThread = countdown + `
-#include <pthread.h>
-
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *data)
 {
-	int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
-
-	return fails(__builtin_return_address(0)) ? EAGAIN : real(thread, attr, run, data);
+	return fails(__builtin_return_address(0)) ? EAGAIN : NEXT(pthread_create)(thread, attr, run, data);
 }
 `
 
 // mapCountdown maps the file with the countdown, which is 0 once something has failed.
-func mapCountdown(t *testing.T, file string) *atomic.Int64 {
+func mapCountdown(t *testing.T) *atomic.Int64 {
 	t.Helper()
-	f, err := os.OpenFile(file, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f, err := os.OpenFile(os.Getenv(fileVariable), os.O_RDWR, 0)
+	do(t, err)
 	defer f.Close()
 	page, err := syscall.Mmap(int(f.Fd()), 0, memorySize, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	return (*atomic.Int64)(unsafe.Pointer(&page[0]))
 }
 
@@ -268,9 +252,7 @@ func (a *adapter) either(t testing.TB, queues ...queue) (cgo.Event, int) {
 func openFiles(t *testing.T) int {
 	t.Helper()
 	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	return len(files)
 }
 
@@ -280,26 +262,17 @@ func TestNoMemory(t *testing.T) { failEach(t, failingAllocation, 40) }
 // The same if a thread does not begin.
 func TestNoThread(t *testing.T) { failEach(t, failingThread, 2) }
 
-// noThread refuses threads of the library while a variable is set. Those of Go have attributes.
+// noThread refuses threads of the library while the file exists. Those of Go have attributes.
 const noThread = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*run)(void *), void *data)
 {
-	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
-
-	return attr == NULL && getenv("DEVICETEST_NO_THREAD") ? EAGAIN : create(thread, attr, run, data);
+	return attr == NULL && told() ? EAGAIN : NEXT(pthread_create)(thread, attr, run, data);
 }
 `
 
 // A provider that stays loaded opens an adapter when it gets the thread that it did not get before.
 func TestOpenAfterNoThread(t *testing.T) {
-	if !isSlow(t, noThread) {
+	if !inChild(t, noThread) {
 		return
 	}
 	watch(t)
@@ -308,10 +281,10 @@ func TestOpenAfterNoThread(t *testing.T) {
 		if handle, message := cgo.DLOpen(library); handle == 0 {
 			t.Fatal(message)
 		}
-		t.Setenv("DEVICETEST_NO_THREAD", "1")
+		tell(t, "")
 		_, _, r := cgo.IAOpen(name, 8)
 		outcome(t, "IAOpen without a thread", r, cgo.InsufficientResources, cgo.NoSubtype)
-		os.Unsetenv("DEVICETEST_NO_THREAD")
+		untell(t)
 		openAdapter(t, name)
 	}
 }
@@ -319,17 +292,14 @@ func TestOpenAfterNoThread(t *testing.T) {
 // failEach lets each that the library asks for fail once. What was made can be freed, and the next life of an adapter is
 // complete. The library asks for at least so many.
 func failEach(t *testing.T, shim string, least int64) {
-	file := os.Getenv(failVariable)
-	if file == "" {
+	if os.Getenv(childVariable) == "" {
 		library := buildPreload(t, shim)
 		for _, name := range udattest.Names(t) {
 			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "fail")
-				if err := os.WriteFile(file, make([]byte, memorySize), 0o600); err != nil {
-					t.Fatal(err)
-				}
+				file := filepath.Join(t.TempDir(), "countdown")
+				do(t, os.WriteFile(file, make([]byte, memorySize), 0o600))
 				test, _, _ := strings.Cut(t.Name(), "/")
-				runWith(t, library, "^"+test+"$", failVariable+"="+file, "UDAT_TEST_IA="+name)
+				runWith(t, library, "^"+test+"$", fileVariable+"="+file, "UDAT_TEST_IA="+name)
 			})
 		}
 		return
@@ -338,7 +308,7 @@ func failEach(t *testing.T, shim string, least int64) {
 	if handle, message := cgo.DLOpen("librdmacm.so.1"); handle == 0 {
 		t.Fatal(message)
 	}
-	left := mapCountdown(t, file)
+	left := mapCountdown(t)
 	for _, name := range udattest.Names(t) {
 		lifeWatched := func() string {
 			watchdog := time.AfterFunc(2*udattest.Patience, func() { panic("a call does not return") })
@@ -373,4 +343,255 @@ func failEach(t *testing.T, shim string, least int64) {
 			t.Errorf("the library asked %d times, want %d at least", n-1, least)
 		}
 	}
+}
+
+// busyKernel makes the kernel refuse to destroy each queue for a while, as it does
+// while another thread has a command for the queue under way.
+const busyKernel = `
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+#define DESTROY(name, type)                                                   \
+	int name(struct type *queue)                                          \
+	{                                                                     \
+		static __thread void *last; /* librdmacm tries some only once */ \
+		static __thread double since;                                 \
+                                                                              \
+		if (queue != last)                                            \
+			since = now();                                        \
+		last = queue;                                                 \
+		if (now() < since + 30 * THREAD_DELAY_US / 1e6)               \
+			return errno = EBUSY;                                 \
+		last = NULL;                                                  \
+		return NEXT(name)(queue);                                     \
+	}
+
+DESTROY(ibv_destroy_qp, ibv_qp)
+DESTROY(ibv_destroy_cq, ibv_cq)
+`
+
+// busyFor is long for a command, as if its thread did not run.
+const busyFor = 30 * threadDelay
+
+// The published library gives up if a queue cannot be destroyed at once: it loses a queue pair, and fails to free an
+// EVD. Other endpoints continue meanwhile.
+func TestBusyQueues(t *testing.T) {
+	preloaded(t, busyKernel, func(t *testing.T, a *adapter) {
+		other := a.newEndpoint(t)
+		r := a.newRacer(t, 1)
+		ep := r.newEndpoint(t)
+		start, freed := time.Now(), make(chan time.Duration)
+		go func() {
+			if ret := cgo.EPFree(ep); !ret.OK() {
+				t.Errorf("EPFree returned %v", ret)
+			}
+			freed <- time.Since(start)
+		}()
+		var longest time.Duration
+		for {
+			start := time.Now()
+			success(t, "EPReset", cgo.EPReset(other.EPHandle)) // takes the lock of connections
+			longest = max(longest, time.Since(start))
+			select {
+			case all := <-freed:
+				if all < busyFor {
+					t.Errorf("an endpoint with a busy queue pair was freed in %v", all)
+				}
+				if longest > busyFor*9/10 {
+					t.Errorf("another call took %v", longest)
+				}
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+}
+
+// busyOnce makes the kernel refuse once to free each zone and shared queue.
+const busyOnce = `
+#define REFUSE(name, type)                      \
+	int name(struct type *object)           \
+	{                                       \
+		static void *refused;           \
+                                                \
+		if (object != refused) {        \
+			refused = object;       \
+			return errno = EBUSY;   \
+		}                               \
+		refused = NULL;                 \
+		return NEXT(name)(object);      \
+	}
+
+REFUSE(ibv_dealloc_pd, ibv_pd)
+REFUSE(ibv_destroy_srq, ibv_srq)
+`
+
+// What the kernel has refused to free can be freed later.
+func TestFreeAfterRefusal(t *testing.T) {
+	preloaded(t, busyOnce, func(t *testing.T, a *adapter) {
+		pz, r := cgo.PZCreate(a.IAHandle)
+		success(t, "PZCreate", r)
+		srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 2})
+		success(t, "SRQCreate", r)
+		wantRefused(t, "SRQFree", cgo.SRQFree(srq))
+		success(t, "SRQFree", cgo.SRQFree(srq))
+		wantRefused(t, "PZFree", cgo.PZFree(pz))
+		success(t, "PZFree", cgo.PZFree(pz))
+	})
+}
+
+// watchedOpens appends to a file what the native stack opens in a way that a child may inherit. What becomes
+// close-on-exec a moment later counts, too.
+const watchedOpens = `
+static void check(int closes, const char *call, void *caller)
+{
+	static const char *const names[] = { "/libdat2", "/libdapl", "/libibverbs", "/librdmacm", "-rdmav", "/libnl" };
+	Dl_info info;
+	size_t i;
+
+	if (closes || !dladdr(caller, &info))
+		return;
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strstr(info.dli_fname, names[i]) != NULL) {
+			int fd = NEXT(open)(told_file(), O_WRONLY | O_APPEND | O_CLOEXEC);
+
+			if (dprintf(fd, "%s in %s\n", call, info.dli_fname) < 0)
+				abort();
+			close(fd);
+			return;
+		}
+}
+
+#define CHECK(closes, call) check((closes) != 0, call, __builtin_return_address(0))
+
+int socket(int domain, int type, int protocol)
+{
+	CHECK(type & SOCK_CLOEXEC, "socket");
+	return NEXT(socket)(domain, type, protocol);
+}
+
+int accept(int fd, struct sockaddr *address, socklen_t *length)
+{
+	CHECK(0, "accept");
+	return NEXT(accept)(fd, address, length);
+}
+
+int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
+{
+	CHECK(flags & SOCK_CLOEXEC, "accept4");
+	return NEXT(accept4)(fd, address, length, flags);
+}
+
+int pipe(int fds[2])
+{
+	CHECK(0, "pipe");
+	return NEXT(pipe)(fds);
+}
+
+int pipe2(int fds[2], int flags)
+{
+	CHECK(flags & O_CLOEXEC, "pipe2");
+	return NEXT(pipe2)(fds, flags);
+}
+
+int dup(int fd)
+{
+	CHECK(0, "dup");
+	return NEXT(dup)(fd);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	CHECK(strchr(mode, 'e') != NULL, path);
+	return NEXT(fopen)(path, mode);
+}
+
+/* The mode is there if the flags say so; else it is of no use. */
+#define MODE(flags) ({ \
+	va_list rest; \
+	va_start(rest, flags); \
+	int mode = va_arg(rest, int); \
+	va_end(rest); \
+	mode; \
+})
+
+int open(const char *path, int flags, ...)
+{
+	CHECK(flags & O_CLOEXEC, path);
+	return NEXT(open)(path, flags, MODE(flags));
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+	CHECK(flags & O_CLOEXEC, path);
+	return NEXT(openat)(folder, path, flags, MODE(flags));
+}
+`
+
+var fileFlags = regexp.MustCompile(`(?m)^flags:\s*([0-7]+)$`)
+
+// inherited lists the open files that a child inherits that runs another program.
+func inherited(t *testing.T) map[string]bool {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fdinfo")
+	do(t, err)
+	files := map[string]bool{}
+	for _, entry := range entries {
+		text, err := os.ReadFile("/proc/self/fdinfo/" + entry.Name())
+		if err != nil {
+			continue // that of the folder
+		}
+		m := fileFlags.FindSubmatch(text)
+		if m == nil {
+			t.Fatalf("%s has no flags", text)
+		}
+		flags, err := strconv.ParseUint(string(m[1]), 8, 64)
+		do(t, err)
+		if flags&syscall.O_CLOEXEC == 0 {
+			target, _ := os.Readlink("/proc/self/fd/" + entry.Name())
+			files[fmt.Sprintf("%s (%s)", entry.Name(), target)] = true
+		}
+	}
+	return files
+}
+
+// A child that runs another program inherits none of the native stack's files, whenever it starts.
+func TestCloseOnExec(t *testing.T) {
+	if os.Getenv(childVariable) == "" {
+		library := buildPreload(t, watchedOpens)
+		for _, name := range udattest.Names(t) {
+			t.Run(name, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "opens")
+				do(t, os.WriteFile(file, nil, 0o600))
+				runWith(t, library, "^TestCloseOnExec$", fileVariable+"="+file, "UDAT_TEST_IA="+name)
+				opens, err := os.ReadFile(file)
+				do(t, err)
+				if len(opens) > 0 {
+					t.Errorf("a child may inherit\n%s", opens)
+				}
+			})
+		}
+		return
+	}
+	before := inherited(t)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
+		bareAttr := endpointAttr()
+		bareAttr.MaxRecvDTOs, bareAttr.MaxRecvIOV, bareAttr.MaxRequestDTOs, bareAttr.MaxRequestIOV = 0, 0, 0, 0
+		a.newBare(t, active.pz, 0, 0, 0, bareAttr)
+		a.connect(t, l, active, passive)
+		a.newEVD(t, queueLength, 0, cgo.EVDDTO) // which has a channel of its own
+		files, err := os.ReadDir("/proc/self/fd")
+		do(t, err)
+		for f := range inherited(t) {
+			if !before[f] {
+				t.Errorf("a child inherits %s of %d open files", f, len(files))
+			}
+		}
+	})
 }

@@ -15,8 +15,7 @@ func TestConnectionLock(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		watchdog := time.AfterFunc(udattest.Patience, func() { panic("a call does not return") })
 		defer watchdog.Stop()
-		l := a.listen(t)
-		active, passive := a.newRacer(t, 1), a.newRacer(t, 2)
+		l, active, passive := a.listen(t), a.newRacer(t, 1), a.newRacer(t, 2)
 		// The minimum of several, as the machine may have been busy.
 		pause := a.connectTime(t, l, active, passive)
 		for range 4 {
@@ -155,13 +154,8 @@ func (r *racer) spin(longest time.Duration) {
 
 // An endpoint is freed while the thread handles the end of its connection.
 func TestFreeBesideDisconnect(t *testing.T) {
-	if !isSlow(t, slowThreads, overwriteFreed) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive := a.newRacer(t, 1), a.newRacer(t, 2)
+	preloaded(t, slowThreads, func(t *testing.T, a *adapter) {
+		l, active, passive := a.listen(t), a.newRacer(t, 1), a.newRacer(t, 2)
 		from, to := active.newEndpoint(t), passive.newEndpoint(t)
 		active.connectTo(t, l, from, "")
 		passive.acceptFrom(t, l, "", to)
@@ -170,5 +164,5 @@ func TestFreeBesideDisconnect(t *testing.T) {
 		success(t, "EPDisconnect", cgo.EPDisconnect(from, cgo.CloseGraceful))
 		passive.end(t, to)
 		active.end(t, from)
-	})
+	}, overwriteFreed)
 }

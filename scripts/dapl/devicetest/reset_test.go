@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"os"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -10,18 +9,9 @@ import (
 // refusingKernel makes the kernel refuse queue pairs, changes of their state, and completion queues, while a file exists:
 // one of them, if the file has its name.
 const refusingKernel = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 static int refuses(const char *call)
 {
-	const char *file = getenv("DEVICETEST_REFUSE");
-	int fd = file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+	int fd = open(told_file(), O_RDONLY | O_CLOEXEC);
 	char name[16];
 	ssize_t n;
 
@@ -29,67 +19,37 @@ static int refuses(const char *call)
 		return 0;
 	n = read(fd, name, sizeof(name));
 	close(fd);
+	errno = ENOMEM;
 	return n == 0 || (n == (ssize_t)strlen(call) && memcmp(name, call, n) == 0);
 }
 
-void *ibv_create_qp(void *pd, void *attr);
-void *ibv_create_qp(void *pd, void *attr)
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	void *(*create)(void *, void *) = (void *(*)(void *, void *))dlsym(RTLD_NEXT, "ibv_create_qp");
-
-	if (refuses("create")) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return create(pd, attr);
+	return refuses("create") ? NULL : NEXT(ibv_create_qp)(pd, attr);
 }
 
-void *ibv_create_cq(void *device, int length, void *context, void *channel, int vector);
-void *ibv_create_cq(void *device, int length, void *context, void *channel, int vector)
+struct ibv_cq *ibv_create_cq(struct ibv_context *device, int length, void *context, struct ibv_comp_channel *channel, int vector)
 {
-	void *(*create)(void *, int, void *, void *, int) =
-		(void *(*)(void *, int, void *, void *, int))dlsym(RTLD_NEXT, "ibv_create_cq");
-
-	if (refuses("queue")) {
-		errno = ENOMEM;
-		return NULL;
-	}
-	return create(device, length, context, channel, vector);
+	return refuses("queue") ? NULL : NEXT(ibv_create_cq)(device, length, context, channel, vector);
 }
 
-int ibv_modify_qp(void *qp, void *attr, int mask);
-int ibv_modify_qp(void *qp, void *attr, int mask)
+int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 {
-	int (*modify)(void *, void *, int) = (int (*)(void *, void *, int))dlsym(RTLD_NEXT, "ibv_modify_qp");
-
-	if (refuses("modify"))
-		return errno = ENOMEM;
-	return modify(qp, attr, mask);
+	return refuses("modify") ? ENOMEM : NEXT(ibv_modify_qp)(qp, attr, mask);
 }
 `
 
-// refuseVariable names the file that makes the kernel refuse.
-const refuseVariable = "DEVICETEST_REFUSE"
-
 // A reset that finds no room fails. The endpoint can then be freed, or reset when there is room again.
 func TestResetFails(t *testing.T) {
-	file := withFile(t, refusingKernel, refuseVariable)
-	if file == "" {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, passive := a.newEndpoint(t), a.newEndpoint(t)
-		a.connect(t, l, active, passive, nil)
+	preloaded(t, refusingKernel, func(t *testing.T, a *adapter) {
+		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
+		a.connect(t, l, active, passive)
 		disconnect(t, active, passive)
 
 		ready := a.newEndpoint(t)
 		ready.postPieces(t, ready.memory, 0)
 
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		tell(t, "")
 		if r := cgo.EPReset(ready.EPHandle); r.OK() {
 			t.Error("a reset without room takes receives back")
 		}
@@ -106,38 +66,32 @@ func TestResetFails(t *testing.T) {
 			}
 			success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
 		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
+		untell(t)
 
-		success(t, "EPReset", cgo.EPReset(active.EPHandle))
+		reset(t, active)
 		active.wantState(t, cgo.EPStateUnconnected)
-		a.connect(t, l, active, ready, nil) // which has what it had
+		a.connect(t, l, active, ready) // which has what it had
 		exchange(t, active, ready, active.memory, ready.memory, active.request, ready.recv, 1)
 	})
 }
 
 // A receive is flushed when the endpoint of a rejected attempt is reset, and nothing waits for it later.
 func TestResetFlushes(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l, e := a.listen(t), a.newEndpoint(t)
 		for cookie := range uint64(3) {
 			e.postRecv(t, cookie)
-			a.startConnect(t, l, e, cgo.TimeoutInfinite)
-			success(t, "CRReject", cgo.CRReject(l.request(t), nil))
-			e.connect.expect(t, cgo.EventConnectionPeerRejected)
-			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+			reject(t, a.ask(t, l, e), e)
+			reset(t, e)
 			e.recv.expectFlushed(t, cookie)
 		}
-		a.connect(t, l, e, a.newEndpoint(t), nil)
+		a.connect(t, l, e, a.newEndpoint(t))
 	})
 }
 
 // A reset takes receives back from an endpoint that has not connected, in their order, also if their queue is full. Without
 // any it does nothing.
 func TestResetTakesReceivesBack(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		recv := a.newQueue(t, cgo.EVDDTO|cgo.EVDSoftware)
 		l, active, e := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
@@ -145,7 +99,7 @@ func TestResetTakesReceivesBack(t *testing.T) {
 		e.recv = recv
 		reset := func() {
 			t.Helper()
-			success(t, "EPReset", cgo.EPReset(e.EPHandle))
+			reset(t, e)
 			e.wantState(t, cgo.EPStateUnconnected)
 			e.wantIdle(t, true, true)
 		}
@@ -174,7 +128,7 @@ func TestResetTakesReceivesBack(t *testing.T) {
 			e.recv.empty(t)
 		}
 		e.postPieces(t, e.memory, 0)
-		a.connect(t, l, active, e, nil)
+		a.connect(t, l, active, e)
 		exchange(t, active, e, active.memory, e.memory, active.request, e.recv, 1)
 	})
 }

@@ -1,27 +1,32 @@
 package devicetest
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/udattest"
 )
 
 // sharing returns endpoints whose completions all come to one EVD of the given length, and connected peers of theirs.
 // Each endpoint may have 16 receives and 16 requests outstanding.
 func (a *adapter) sharing(t *testing.T, length int32, endpoints int) (evd queue, shared, peers []*endpoint) {
 	t.Helper()
-	handle, r := cgo.EVDCreate(a.IAHandle, length, 0, cgo.EVDDTO)
-	success(t, "EVDCreate", r)
-	t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(handle)) })
+	handle := a.newEVD(t, length, 0, cgo.EVDDTO)
 	evd, l := queue{EVDHandle: handle}, a.listen(t)
+	attr := endpointAttr()
+	attr.MaxRecvDTOs, attr.MaxRequestDTOs = 16, 16
 	for range endpoints {
-		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			attr := endpointAttr()
-			attr.MaxRecvDTOs, attr.MaxRequestDTOs = 16, 16
-			return cgo.EPCreate(a.IAHandle, e.pz, handle, handle, e.connect.EVDHandle, attr)
-		})
+		e := a.makeEndpoint(t, parts{recv: handle, request: handle, attr: attr})
 		peer := a.newEndpoint(t)
-		a.connect(t, l, peer, e, nil)
+		a.connect(t, l, peer, e)
 		shared, peers = append(shared, e), append(peers, peer)
 	}
 	return evd, shared, peers
@@ -48,7 +53,6 @@ func (q queue) take(t *testing.T, n int) (events []cgo.Event) {
 // An EVD on which more may be outstanding than it holds never gets more: a post without room fails, and changes
 // nothing. In the published library the EVD overflows and its endpoints hang.
 func TestPostWithoutRoom(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		evd, shared, peers := a.sharing(t, 10, 3)
 		length := int(evd.length(t))
@@ -64,8 +68,7 @@ func TestPostWithoutRoom(t *testing.T) {
 			wantNoRoom(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 100, &remote, cgo.CompletionSuppress))
 			for i := range length {
 				peer := peers[i%len(shared)]
-				success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, uint64(i), cgo.CompletionDefault))
-				peer.request.completion(t, cgo.EventDTOCompletion, uint64(i))
+				peer.deliver(t, uint64(i))
 			}
 			// What was not taken has its room still, wherever the library keeps it.
 			var first cgo.Event
@@ -88,7 +91,6 @@ func TestPostWithoutRoom(t *testing.T) {
 
 // Suppressed requests take room, too, as they may fail. They give it back without an event.
 func TestRoomOfSuppressedRequests(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		evd, shared, peers := a.sharing(t, 10, 3)
 		for i := range 200 {
@@ -111,7 +113,6 @@ func TestRoomOfSuppressedRequests(t *testing.T) {
 // Room is counted once another endpoint makes an EVD too short, with what is outstanding by then, and not any more
 // when the endpoint has gone.
 func TestRoomCountsWhatIsOutstanding(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		evd, shared, peers := a.sharing(t, 32, 1)
 		length, e := int(evd.length(t)), shared[0]
@@ -157,24 +158,13 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 
 // Receives of a shared queue take room on each EVD on which they may complete.
 func TestRoomOfSharedReceives(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		var srq cgo.SRQHandle
-		var evd cgo.EVDHandle
-		var r cgo.Return
-		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			evd, r = cgo.EVDCreate(a.IAHandle, 4, 0, cgo.EVDDTO)
-			success(t, "EVDCreate", r)
-			t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
-			srq, r = cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: 64, MaxRecvIOV: 2})
-			success(t, "SRQCreate", r)
-			t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
-		})
+		pz, evd := a.newPZ(t), a.newEVD(t, 4, 0, cgo.EVDDTO)
+		srq := a.newLongSRQ(t, pz, 64).SRQHandle
+		e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq})
 		q := queue{EVDHandle: evd}
 		length := int(q.length(t))
-		peer := a.newEndpoint(t)
-		a.connect(t, a.listen(t), peer, e, nil)
+		peer := a.newPeer(t, e)
 		post := func() cgo.Return {
 			return cgo.SRQPostRecv(srq, []cgo.LMRTriplet{e.memory.local(0, 64)}, 1)
 		}
@@ -184,8 +174,7 @@ func TestRoomOfSharedReceives(t *testing.T) {
 			}
 			wantNoRoom(t, "SRQPostRecv", post())
 			for i := range uint64(length) {
-				success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
-				peer.request.completion(t, cgo.EventDTOCompletion, i)
+				peer.deliver(t, i)
 			}
 			q.take(t, length)
 		}
@@ -194,17 +183,14 @@ func TestRoomOfSharedReceives(t *testing.T) {
 		for range length {
 			success(t, "SRQPostRecv", post())
 		}
-		short, r := cgo.EVDCreate(a.IAHandle, 1, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(short)) })
+		short := a.newEVD(t, 1, 0, cgo.EVDDTO)
 		if int((queue{EVDHandle: short}).length(t)) < length {
-			_, r = cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+			_, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
 			wantNoRoom(t, "EPCreateWithSRQ", r)
 			wantNoRoom(t, "SRQPostRecv", post())
 		}
 		for i := range uint64(length) {
-			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
-			peer.request.completion(t, cgo.EventDTOCompletion, i)
+			peer.deliver(t, i)
 		}
 		q.take(t, length)
 		ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
@@ -222,9 +208,7 @@ func TestRoomForWholeSharedQueue(t *testing.T) {
 		srq, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
 		success(t, "SRQCreate", r)
 		t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-		evd, r := cgo.EVDCreate(a.IAHandle, receives, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, receives, 0, cgo.EVDDTO)
 		for range endpoints {
 			ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
 			success(t, "EPCreateWithSRQ", r)
@@ -238,22 +222,16 @@ func TestRoomForWholeSharedQueue(t *testing.T) {
 
 // A queue that grows has the room on its EVDs counted before it takes more receives.
 func TestRoomOfResizedSharedQueue(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		if a.iwarp {
 			t.Skip("soft-iWARP resizes no queue")
 		}
-		evd, r := cgo.EVDCreate(a.IAHandle, 20, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, 20, 0, cgo.EVDDTO)
 		q := queue{EVDHandle: evd}
-		var srq sharedQueue
-		e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			srq = a.newSRQ(t, e.pz)
-			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
-		})
-		peer := a.newEndpoint(t)
-		a.connect(t, a.listen(t), peer, e, nil)
+		pz := a.newPZ(t)
+		srq := a.newSRQ(t, pz)
+		e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq.SRQHandle})
+		peer := a.newPeer(t, e)
 		posted := uint64(0)
 		post := func() cgo.Return {
 			posted++
@@ -270,8 +248,7 @@ func TestRoomOfResizedSharedQueue(t *testing.T) {
 			srq.resize(t, a, int32(length))
 			outcome(t, "SRQPostRecv to a full queue", post(), cgo.InsufficientResources, cgo.ResourceMemory)
 			for i := range uint64(length) {
-				success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, i, cgo.CompletionDefault))
-				peer.request.completion(t, cgo.EventDTOCompletion, i)
+				peer.deliver(t, i)
 			}
 			q.take(t, length)
 			srq.resize(t, a, 8)
@@ -281,7 +258,6 @@ func TestRoomOfResizedSharedQueue(t *testing.T) {
 
 // A resize leaves room for what is outstanding and for what was not taken.
 func TestResizeKeepsRoom(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		if a.iwarp {
 			t.Skip("soft-iWARP resizes no queue")
@@ -302,21 +278,15 @@ func TestResizeKeepsRoom(t *testing.T) {
 
 // A request that finds no room while its connection ends is refused, or completes once like the others.
 func TestPostWithoutRoomAtTheEnd(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const rounds, beyond = 20, 1000
 		l := a.listen(t)
 		for _, flags := range []cgo.CompletionFlags{cgo.CompletionDefault, cgo.CompletionSuppress} {
-			handle, r := cgo.EVDCreate(a.IAHandle, 500, 0, cgo.EVDDTO)
-			success(t, "EVDCreate", r)
-			t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(handle)) })
-			evd, peer := queue{EVDHandle: handle}, a.newEndpoint(t)
-			e := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-				attr := endpointAttr()
-				attr.MaxRequestDTOs = 2 * evd.length(t)
-				return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, handle, e.connect.EVDHandle, attr)
-			})
-			a.connect(t, l, peer, e, nil)
+			handle := a.newEVD(t, 500, 0, cgo.EVDDTO)
+			evd, peer, attr := queue{EVDHandle: handle}, a.newEndpoint(t), endpointAttr()
+			attr.MaxRequestDTOs = 2 * evd.length(t)
+			e := a.makeEndpoint(t, parts{request: handle, attr: attr})
+			a.connect(t, l, peer, e)
 			remote := peer.memory.remote(0, 8)
 			for range rounds {
 				ended := make(chan cgo.Return, 1)
@@ -347,10 +317,320 @@ func TestPostWithoutRoomAtTheEnd(t *testing.T) {
 				if flags == cgo.CompletionDefault && len(posted) != 0 {
 					t.Fatalf("%d requests have completed, %d have not", completed, len(posted))
 				}
-				success(t, "EPReset", cgo.EPReset(e.EPHandle))
-				success(t, "EPReset", cgo.EPReset(peer.EPHandle))
-				a.connect(t, l, peer, e, nil)
+				reset(t, e, peer)
+				a.connect(t, l, peer, e)
 			}
 		}
 	})
+}
+
+// reluctantLocks lets other threads run before some of a process's locks are taken, and has accepts fail while the
+// file exists.
+const reluctantLocks = closedSocket + `
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	static __thread unsigned random;
+
+	random = 1664525 * random + 1013904223;
+	if (random >> 29 == 0)
+		sched_yield();
+	return LIBC(pthread_mutex_lock)(mutex);
+}
+
+int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	if (told()) {
+		errno = EPIPE;
+		return -1;
+	}
+	return NEXT(rdma_accept)(id, param);
+}
+`
+
+// The room of an EVD is what it was, whatever endpoints that share it do at the same time: what is outstanding takes all
+// of it but for what is free, and completes once and in order. DEVICETEST_ROOM_SEED repeats a walk, as far as the threads
+// do, and DEVICETEST_ROOM_FOR lets it take longer, within udattest.Patience.
+func TestRoomOfRandomCalls(t *testing.T) {
+	const fixed, length = "DEVICETEST_ROOM_SEED", "DEVICETEST_ROOM_FOR"
+	if os.Getenv(fixed) == "" {
+		t.Setenv(fixed, fmt.Sprint(rand.Uint32()))
+	}
+	if !inChild(t, reluctantLocks, "GOMAXPROCS=8") {
+		return
+	}
+	seed, err := strconv.ParseUint(os.Getenv(fixed), 10, 64)
+	do(t, err)
+	lasts, err := time.ParseDuration(os.Getenv(length))
+	if err != nil {
+		lasts = 2 * time.Second
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		w := a.newRoomWalk(t, seed)
+		watchdog := time.AfterFunc(udattest.Patience/2, func() { panic(w.String()) }) // before the process is killed
+		defer watchdog.Stop()
+		for end := time.Now().Add(lasts); time.Now().Before(end) && !t.Failed(); w.steps++ {
+			watchdog.Reset(udattest.Patience / 2)
+			w.step(t)
+		}
+		t.Log(w)
+		w.end(t)
+	})
+}
+
+// roomWalk makes random calls on endpoints that share EVDs.
+type roomWalk struct {
+	a       *adapter
+	l       *listener
+	seed    uint64
+	random  *rand.Rand
+	evds    [2]cgo.EVDHandle
+	room    [2]int
+	walkers []*walker
+	steps   int
+	history []string
+}
+
+func (w *roomWalk) String() string {
+	return fmt.Sprintf("%d steps with the seed %d, the last: %s", w.steps, w.seed, strings.Join(w.history[max(0, len(w.history)-10):], "; "))
+}
+
+// walker is an endpoint, and what was posted to it and has completed, by direction.
+type walker struct {
+	*endpoint
+	number        int
+	uses          [2]int // which EVD
+	posted, taken [2]atomic.Uint64
+	peer          *walker // while it is connected
+}
+
+const (
+	recvs = iota
+	requests
+)
+
+func (a *adapter) newRoomWalk(t *testing.T, seed uint64) *roomWalk {
+	w := &roomWalk{a: a, seed: seed, l: a.listen(t), random: rand.New(rand.NewPCG(seed, 1))}
+	for i := range w.evds {
+		w.evds[i] = a.newEVD(t, 16, 0, cgo.EVDDTO)
+	}
+	for number := range 4 {
+		x := &walker{number: number, uses: [2]int{number % 2, number / 2}}
+		attr := endpointAttr()
+		attr.MaxRecvDTOs, attr.MaxRequestDTOs = 100, 400
+		x.endpoint = a.makeEndpoint(t, parts{recv: w.evds[x.uses[recvs]], request: w.evds[x.uses[requests]], attr: attr})
+		w.walkers = append(w.walkers, x)
+	}
+	for i := range w.evds {
+		w.room[i] = w.free(t, i)
+	}
+	return w
+}
+
+// free returns how many operations an EVD has room for.
+func (w *roomWalk) free(t *testing.T, evd int) (n int) {
+	t.Helper()
+	e := w.walkers[0]
+	attr := &cgo.EPAttr{ServiceType: cgo.ServiceTypeRC, MaxMessageSize: memorySize, MaxRecvDTOs: 200, MaxRecvIOV: 1}
+	ep, r := cgo.EPCreate(w.a.IAHandle, e.pz, w.evds[evd], 0, e.connect.EVDHandle, attr)
+	success(t, "EPCreate", r)
+	for r.OK() {
+		if r = cgo.EPPostRecv(ep, []cgo.LMRTriplet{e.memory.local(0, 8)}, 0, cgo.CompletionDefault); r.OK() {
+			n++
+		}
+	}
+	wantNoRoom(t, "EPPostRecv", r)
+	success(t, "EPFree", cgo.EPFree(ep))
+	return n
+}
+
+// step makes a call on an endpoint while others post, and this one, too, where that is allowed.
+func (w *roomWalk) step(t *testing.T) {
+	t.Helper()
+	name, alone, call := w.choose(t)
+	w.history = append(w.history, name)
+	var stop atomic.Bool
+	var beside sync.WaitGroup
+	start := func(f func()) {
+		beside.Add(1)
+		go func() { defer beside.Done(); f() }()
+	}
+	for _, x := range w.walkers {
+		for direction := range x.posted {
+			if x != alone && w.random.IntN(3) > 0 {
+				start(func() { w.post(t, x, direction, &stop) })
+			}
+		}
+	}
+	if w.random.IntN(2) == 0 {
+		start(func() {
+			for !stop.Load() {
+				w.take(t)
+			}
+		})
+	}
+	func() {
+		defer beside.Wait()
+		defer stop.Store(true)
+		call()
+	}()
+	w.take(t)
+	for i, room := range w.room {
+		free, outstanding := w.free(t, i), 0
+		for _, x := range w.walkers {
+			for direction, evd := range x.uses {
+				if evd == i {
+					outstanding += int(x.posted[direction].Load() - x.taken[direction].Load())
+				}
+			}
+		}
+		if free+outstanding != room {
+			t.Errorf("step %d, %s: an EVD for %d has %d outstanding, and room for %d", w.steps, name, room, outstanding, free)
+		}
+	}
+}
+
+// post posts until it is told to stop, and some times at least.
+func (w *roomWalk) post(t *testing.T, x *walker, direction int, stop *atomic.Bool) {
+	to := x
+	if x.peer != nil {
+		to = x.peer
+	}
+	segments, remote := []cgo.LMRTriplet{x.memory.local(0, 8)}, to.memory.remote(8, 8)
+	for i := 0; i < 20 || !stop.Load(); i++ {
+		n := x.posted[direction].Load()
+		cookie := uint64(x.number)<<33 | uint64(direction)<<32 | n
+		var r cgo.Return
+		if direction == recvs {
+			r = cgo.EPPostRecv(x.EPHandle, segments, cookie, cgo.CompletionDefault)
+		} else {
+			r = cgo.EPPostRDMAWrite(x.EPHandle, segments, cookie, &remote, cgo.CompletionDefault)
+		}
+		switch {
+		case r.OK():
+			x.posted[direction].Store(n + 1)
+		case r.Type() == cgo.InvalidState && direction == requests:
+		case r.Type() != cgo.InsufficientResources:
+			t.Errorf("posting returned %v", r)
+		}
+	}
+}
+
+// take takes the completions that there are.
+func (w *roomWalk) take(t *testing.T) {
+	for _, evd := range w.evds {
+		for event := (cgo.Event{}); cgo.EVDDequeue(evd, &event).OK(); {
+			cookie := event.DTO().UserCookie
+			x, direction := w.walkers[cookie>>33], cookie>>32&1
+			if n := x.taken[direction].Add(1) - 1; n != cookie&(1<<32-1) {
+				t.Errorf("operation %d in the direction %d of endpoint %d completes, want %d", cookie&(1<<32-1), direction, x.number, n)
+			}
+		}
+	}
+}
+
+// choose chooses a call, and the endpoint to which nothing may be posted meanwhile.
+func (w *roomWalk) choose(t *testing.T) (name string, alone *walker, call func()) {
+	x := w.walkers[w.random.IntN(len(w.walkers))]
+	other := w.walkers[w.random.IntN(len(w.walkers))]
+	if other == x || other.state(t) != cgo.EPStateUnconnected {
+		other = nil
+	}
+	choice := w.random.IntN(10)
+	switch state := x.state(t); {
+	case state == cgo.EPStateUnconnected && choice < 3:
+		param, mask, evd := x.query(t), modifyLengths, x.uses[recvs]
+		param.EPAttr.MaxRecvDTOs, param.EPAttr.MaxRequestDTOs = 100+w.random.Int32N(9), 400+w.random.Int32N(9)
+		if choice == 0 {
+			mask |= cgo.EPFieldRecvEVDHandle
+			evd = 1 - evd
+			param.RecvEVDHandle = w.evds[evd]
+		}
+		return "EPModify", x, func() {
+			r := cgo.EPModify(x.EPHandle, mask, &param)
+			if r.OK() {
+				x.uses[recvs] = evd
+			} else if evd == x.uses[recvs] || r.Type() != cgo.InsufficientResources && r.Subtype() != cgo.InvalidStateEVDInUse {
+				t.Errorf("EPModify returned %v", r)
+			}
+		}
+	case state == cgo.EPStateUnconnected && choice == 3:
+		return "EPReset", x, func() { success(t, "EPReset", cgo.EPReset(x.EPHandle)) }
+	case state == cgo.EPStateUnconnected && choice < 7:
+		return "CRReject", nil, func() {
+			reject(t, w.request(t, x), x.endpoint)
+		}
+	case state == cgo.EPStateUnconnected && other != nil && choice == 7:
+		return "CRAccept that fails", other, func() {
+			request := w.request(t, x)
+			tell(t, "")
+			r := cgo.CRAccept(request, other.EPHandle, nil)
+			untell(t)
+			if r.OK() {
+				t.Error("the accept has not failed")
+			}
+			success(t, "CRReject", cgo.CRReject(request, nil))
+			if isSocketCM(w.a) { // which takes the peer for gone
+				cgo.EPDisconnect(x.EPHandle, cgo.CloseAbrupt)
+			}
+			x.connect.next(t)
+			other.wantState(t, cgo.EPStateUnconnected)
+		}
+	case state == cgo.EPStateUnconnected && other != nil:
+		return "CRAccept", nil, func() {
+			accept(t, w.request(t, x), other.EPHandle, x.endpoint, other.endpoint)
+			x.peer, other.peer = other, x
+		}
+	case x.peer != nil && choice < 4:
+		return "EPDisconnect", nil, func() { w.disconnect(t, x) }
+	case state == cgo.EPStateDisconnected && choice < 3:
+		return "EPReset", x, func() { success(t, "EPReset", cgo.EPReset(x.EPHandle)) }
+	}
+	return "posts", nil, func() {}
+}
+
+// request has an endpoint connect, and returns the request. Socket CM may have repeated one that an accept has failed for.
+func (w *roomWalk) request(t *testing.T, x *walker) cgo.CRHandle {
+	t.Helper()
+	data := fmt.Sprintf("step %d", w.steps)
+	success(t, "EPConnect", cgo.EPConnect(x.EPHandle, w.a.address, w.l.qual, cgo.TimeoutInfinite, []byte(data), cgo.QOSBestEffort, cgo.ConnectDefault))
+	for {
+		request := w.l.request(t)
+		if requestData(t, request, len(data)) == data {
+			return request
+		}
+		success(t, "CRReject", cgo.CRReject(request, nil))
+	}
+}
+
+// disconnect ends a connection. It may have broken for one of the endpoints.
+func (w *roomWalk) disconnect(t *testing.T, x *walker) {
+	t.Helper()
+	cgo.EPDisconnect(x.EPHandle, cgo.CloseFlags(w.random.IntN(2)))
+	x.connect.next(t)
+	x.peer.connect.next(t)
+	x.peer.peer, x.peer = nil, nil
+}
+
+// end expects that everything completes, and gives its room back.
+func (w *roomWalk) end(t *testing.T) {
+	t.Helper()
+	for _, x := range w.walkers {
+		if x.peer != nil {
+			w.disconnect(t, x)
+		}
+		reset(t, x.endpoint)
+	}
+	w.take(t)
+	for _, x := range w.walkers {
+		for direction := range x.posted {
+			if posted, taken := x.posted[direction].Load(), x.taken[direction].Load(); posted != taken {
+				t.Errorf("%d operations of endpoint %d were posted, %d have completed", posted, x.number, taken)
+			}
+		}
+	}
+	for i, room := range w.room {
+		if free := w.free(t, i); free != room {
+			t.Errorf("an EVD for %d has room for %d in the end", room, free)
+		}
+	}
 }

@@ -33,7 +33,7 @@ func (a *adapter) newAttempt(t *testing.T) *attempt {
 
 func (e *attempt) connectTo(t *testing.T, a *adapter, qual uint64) {
 	t.Helper()
-	success(t, "EPConnect", cgo.EPConnect(e.EPHandle, a.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+	(&endpoint{EPHandle: e.EPHandle}).connectTo(t, a.address, qual, cgo.TimeoutInfinite)
 }
 
 // end ends the attempt, and frees the endpoint.
@@ -55,7 +55,6 @@ func (e *attempt) free(t *testing.T) {
 // It fails if the test waits for the host. The host answers then.
 func besideSilent(t *testing.T, connect func(t *testing.T, a *adapter, qual uint64) (attempts int), test func(t *testing.T, a *adapter)) {
 	t.Helper()
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		if !a.iwarp {
 			t.Log("nothing waits for a host")
@@ -103,27 +102,20 @@ func TestConnectionsBesideSilentHosts(t *testing.T) {
 
 // noThreads refuses a thread with a small stack.
 const noThreads = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-
 int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*function)(void *), void *data)
 {
-	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *) =
-		(int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))dlsym(RTLD_NEXT, "pthread_create");
 	size_t stack;
 
 	if (attr != NULL && pthread_attr_getstacksize(attr, &stack) == 0 && stack <= 512 * 1024)
 		return EAGAIN;
-	return create(thread, attr, function, data);
+	return NEXT(pthread_create)(thread, attr, function, data);
 }
 `
 
 // What an ended attempt has used is freed once its peer has answered, also while the thread that would free its queue pair
 // waits for a host.
 func TestFreeBesideBusyThread(t *testing.T) {
-	if !isSlow(t, noThreads, overwriteFreed) {
+	if !inChild(t, noThreads, overwriteFreed) {
 		return
 	}
 	var unanswered, freed *attempt
@@ -146,23 +138,17 @@ func TestFreeBesideBusyThread(t *testing.T) {
 
 // shortSleeps makes the library's patience short.
 const shortSleeps = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <time.h>
-
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
-	int (*sleep)(const struct timespec *, struct timespec *) =
-		(int (*)(const struct timespec *, struct timespec *))dlsym(RTLD_NEXT, "nanosleep");
 	struct timespec less = {.tv_nsec = time->tv_nsec / 1000};
 
-	return sleep(&less, left);
+	return NEXT(nanosleep)(&less, left);
 }
 `
 
 // What an ended attempt uses is not freed as long as the kernel connects, and can be freed later.
 func TestFreeBesideAttempt(t *testing.T) {
-	if !isSlow(t, shortSleeps, overwriteFreed) {
+	if !inChild(t, shortSleeps, overwriteFreed) {
 		return
 	}
 	var freed *attempt
@@ -186,43 +172,25 @@ func TestFreeBesideAttempt(t *testing.T) {
 // heldEvent makes an event of the port one of the newest queue pair, tells a pipe that it has come, and holds up the
 // thread that handles it after each lock.
 const heldEvent = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-struct event {
-	void *element;
-	int type;
-};
-
-enum { qp_fatal = 1, port_err = 10 };
-
-static void *qp;
-static struct event real;
+static struct ibv_qp *qp;
+static struct ibv_async_event real;
 static __thread int holding;
 
-void *ibv_create_qp(void *pd, void *attr);
-void *ibv_create_qp(void *pd, void *attr)
+struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 {
-	void *(*create)(void *, void *) = dlsym(RTLD_NEXT, "ibv_create_qp");
-
-	return qp = create(pd, attr);
+	return qp = NEXT(ibv_create_qp)(pd, attr);
 }
 
-int ibv_get_async_event(void *context, struct event *event);
-int ibv_get_async_event(void *context, struct event *event)
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	int (*get)(void *, struct event *) = dlsym(RTLD_NEXT, "ibv_get_async_event");
-	int ret = get(context, event);
+	int ret = NEXT(ibv_get_async_event)(context, event);
 
 	if (ret == 0) {
 		real = *event;
-		if (event->type == port_err) {
+		if (event->event_type == IBV_EVENT_PORT_ERR) {
 			holding = 1;
-			event->type = qp_fatal;
-			event->element = qp;
+			event->event_type = IBV_EVENT_QP_FATAL;
+			event->element.qp = qp;
 		}
 	}
 	return ret;
@@ -230,14 +198,10 @@ int ibv_get_async_event(void *context, struct event *event)
 
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	static int (*unlock)(pthread_mutex_t *);
 	const char *handled = getenv("DEVICETEST_HANDLED");
-	char type = qp_fatal;
-	int ret;
+	char type = IBV_EVENT_QP_FATAL;
+	int ret = LIBC(pthread_mutex_unlock)(mutex);
 
-	if (unlock == NULL)
-		unlock = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
-	ret = unlock(mutex);
 	if (holding) {
 		if (holding++ == 1 && handled != NULL && write(atoi(handled), &type, 1) != 1)
 			abort();
@@ -246,14 +210,11 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
 	return ret;
 }
 
-void ibv_ack_async_event(struct event *event);
-void ibv_ack_async_event(struct event *event)
+void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	void (*ack)(struct event *) = dlsym(RTLD_NEXT, "ibv_ack_async_event");
-
 	holding = 0;
 	*event = real;
-	ack(event);
+	NEXT(ibv_ack_async_event)(event);
 }
 `
 
@@ -275,60 +236,36 @@ func TestFreeBesideEvent(t *testing.T) {
 	}, overwriteFreed)
 }
 
-// removedDevice reports once, while a variable is set, that the device of the first attempt is removed.
+// removedDevice reports once, while the file exists, that the device of the first attempt is removed.
 const removedDevice = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
+static struct rdma_cm_event removal = {.event = RDMA_CM_EVENT_DEVICE_REMOVAL};
 
-struct event {
-	void *id, *listen_id;
-	int type;
-	char more[500];
-};
-
-enum { device_removal = 11 };
-
-static struct event removal = {.type = device_removal};
-
-int rdma_connect(void *id, void *param);
-int rdma_connect(void *id, void *param)
+int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
-	int (*connect)(void *, void *) = dlsym(RTLD_NEXT, "rdma_connect");
-
 	if (removal.id == NULL)
 		removal.id = id;
-	return connect(id, param);
+	return NEXT(rdma_connect)(id, param);
 }
 
-int rdma_get_cm_event(void *channel, struct event **event);
-int rdma_get_cm_event(void *channel, struct event **event)
+int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
-	int (*get)(void *, struct event **) = dlsym(RTLD_NEXT, "rdma_get_cm_event");
 	static int done;
 
-	if (getenv("DEVICETEST_REMOVED") == NULL || done++)
-		return get(channel, event);
+	if (!told() || done++)
+		return NEXT(rdma_get_cm_event)(channel, event);
 	*event = &removal;
 	return 0;
 }
 
-int rdma_ack_cm_event(struct event *event);
-int rdma_ack_cm_event(struct event *event)
+int rdma_ack_cm_event(struct rdma_cm_event *event)
 {
-	int (*ack)(struct event *) = dlsym(RTLD_NEXT, "rdma_ack_cm_event");
-
-	return event == &removal ? 0 : ack(event);
+	return event == &removal ? 0 : NEXT(rdma_ack_cm_event)(event);
 }
 `
 
 // The removal of the device is no answer: the thread does not wait for one.
 func TestRemovalBesideAttempt(t *testing.T) {
-	if !isSlow(t, removedDevice, overwriteFreed) {
-		return
-	}
-	watch(t)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, removedDevice, func(t *testing.T, a *adapter) {
 		if !a.iwarp {
 			t.Log("nothing waits for an answer")
 			return
@@ -337,12 +274,12 @@ func TestRemovalBesideAttempt(t *testing.T) {
 		e.connectTo(t, a, l.qual)
 		request := l.request(t)
 		e.end(t)
-		t.Setenv("DEVICETEST_REMOVED", "1")
+		tell(t, "")
 		a.connectedPair(t)
 		if !established(t, l.qual) {
 			t.Error("the thread has waited for the kernel to give up")
 		}
 		success(t, "CRReject", cgo.CRReject(request, nil))
 		e.free(t)
-	})
+	}, overwriteFreed)
 }

@@ -3,6 +3,8 @@ package devicetest
 import (
 	"bytes"
 	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
@@ -12,7 +14,12 @@ type sharedQueue struct{ cgo.SRQHandle }
 
 func (a *adapter) newSRQ(t testing.TB, pz cgo.PZHandle) sharedQueue {
 	t.Helper()
-	srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 2})
+	return a.newLongSRQ(t, pz, 8)
+}
+
+func (a *adapter) newLongSRQ(t testing.TB, pz cgo.PZHandle, length int32) sharedQueue {
+	t.Helper()
+	srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: length, MaxRecvIOV: 2})
 	success(t, "SRQCreate", r)
 	t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
 	return sharedQueue{srq}
@@ -53,11 +60,9 @@ func TestSRQQuery(t *testing.T) {
 // newSharing makes an endpoint that takes its receives from a shared queue.
 func (a *adapter) newSharing(t testing.TB) (e *endpoint, srq sharedQueue) {
 	t.Helper()
-	e = a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		srq = a.newSRQ(t, e.pz)
-		return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
-	})
-	return e, srq
+	pz := a.newPZ(t)
+	srq = a.newSRQ(t, pz)
+	return a.makeEndpoint(t, parts{pz: pz, srq: srq.SRQHandle}), srq
 }
 
 func TestSRQTransfer(t *testing.T) {
@@ -68,8 +73,7 @@ func TestSRQTransfer(t *testing.T) {
 		outcome(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, segments, 1, cgo.CompletionDefault),
 			cgo.InvalidState, cgo.InvalidStateSRQInUse)
 
-		active := a.newEndpoint(t)
-		a.connect(t, a.listen(t), active, passive, nil)
+		active := a.newPeer(t, passive)
 		success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, 2))
 		copy(active.memory.bytes, "shared")
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 6)}, 3, cgo.CompletionDefault))
@@ -85,16 +89,13 @@ func TestSRQTransfer(t *testing.T) {
 func TestSharedReceiveKeepsCookie(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		first, srq := a.newSharing(t)
-		second := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			return cgo.EPCreateWithSRQ(a.IAHandle, first.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
-		})
+		second := a.makeEndpoint(t, parts{pz: first.pz, srq: srq.SRQHandle})
 		l, peers := a.listen(t), []*endpoint{a.newEndpoint(t), a.newEndpoint(t)}
-		a.connect(t, l, peers[0], first, nil)
-		a.connect(t, l, peers[1], second, nil)
+		a.connect(t, l, peers[0], first)
+		a.connect(t, l, peers[1], second)
 		send := func(peer *endpoint, cookie uint64) {
 			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, []cgo.LMRTriplet{first.memory.local(0, 64)}, cookie))
-			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{peer.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			peer.request.completion(t, cgo.EventDTOCompletion, cookie)
+			peer.deliver(t, cookie)
 		}
 		send(peers[0], 100)
 		for cookie := range uint64(srq.query(t).MaxRecvDTOs) {
@@ -116,31 +117,33 @@ func TestEPCreateWithSRQRefused(t *testing.T) {
 	})
 }
 
+// newBeside makes an endpoint on the EVDs and the shared queue of another, which the caller frees, and connects a peer.
+func (a *adapter) newBeside(t *testing.T, l *listener, kept *endpoint, srq cgo.SRQHandle) (e, peer *endpoint) {
+	t.Helper()
+	other := *kept
+	var r cgo.Return
+	other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
+	success(t, "EPCreateWithSRQ", r)
+	peer = a.newEndpoint(t)
+	accept(t, a.ask(t, l, peer), other.EPHandle, peer, kept)
+	return &other, peer
+}
+
 // The completion of a shared receive names the endpoint that has received, also if endpoints share the EVD. What an
 // endpoint has received is dropped with it, and its place in the queue is free again.
 func TestSharedReceiveNamesEndpoint(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		kept, shared := a.newSharing(t)
 		srq := shared.SRQHandle
-		l := a.listen(t)
-		keptPeer := a.newEndpoint(t)
-		a.connect(t, l, keptPeer, kept, nil)
+		l, keptPeer := a.listen(t), a.newEndpoint(t)
+		a.connect(t, l, keptPeer, kept)
 		for range 10 {
-			other, peer := *kept, a.newEndpoint(t)
-			var r cgo.Return
-			other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
-			success(t, "EPCreateWithSRQ", r)
-			peer.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), other.EPHandle, nil))
-			peer.connect.expect(t, cgo.EventConnectionEstablished)
-			kept.connect.expect(t, cgo.EventConnectionEstablished)
+			other, peer := a.newBeside(t, l, kept, srq)
 
-			ends, peers := []*endpoint{kept, &other}, []*endpoint{keptPeer, peer}
+			ends, peers := []*endpoint{kept, other}, []*endpoint{keptPeer, peer}
 			send := func(i, cookie uint64) {
 				success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{kept.memory.local(0, 64)}, cookie))
-				success(t, "EPPostSend", cgo.EPPostSend(peers[i].EPHandle, []cgo.LMRTriplet{peers[i].memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-				peers[i].request.completion(t, cgo.EventDTOCompletion, cookie)
+				peers[i].deliver(t, cookie)
 			}
 			for cookie := range uint64(8) {
 				send(cookie%2, cookie)
@@ -179,17 +182,11 @@ func TestSharedReceiveNamesEndpoint(t *testing.T) {
 // A receive that the adapter forgets, as its endpoint ends within a message, completes as flushed once a later one has
 // completed: a consumer that posts what has completed loses none. Soft-RoCE forgets it since Linux 6.3.
 func TestLostSharedReceives(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const receives, size = 2, 4 << 20
-		var srq cgo.SRQHandle
-		kept := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-			var r cgo.Return
-			srq, r = cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
-			success(t, "SRQCreate", r)
-			t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-			return cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
-		})
+		pz := a.newPZ(t)
+		srq := a.newLongSRQ(t, pz, receives).SRQHandle
+		kept := a.makeEndpoint(t, parts{pz: pz, srq: srq})
 		m := a.newLongMemory(t, kept.pz, size)
 		var posted [receives]bool
 		post := func(cookie uint64) {
@@ -227,26 +224,17 @@ func TestLostSharedReceives(t *testing.T) {
 				again(event)
 			}
 		}
-		l := a.listen(t)
-		steady := a.newEndpoint(t)
-		a.connect(t, l, steady, kept, nil)
+		l, steady := a.listen(t), a.newEndpoint(t)
+		a.connect(t, l, steady, kept)
 		for range 8 {
-			other, peer := *kept, a.newEndpoint(t)
-			var r cgo.Return
-			other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
-			success(t, "EPCreateWithSRQ", r)
-			peer.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), other.EPHandle, nil))
-			peer.connect.expect(t, cgo.EventConnectionEstablished)
-			kept.connect.expect(t, cgo.EventConnectionEstablished)
+			other, peer := a.newBeside(t, l, kept, srq)
 			long := a.newLongMemory(t, peer.pz, size)
 			success(t, "EPPostSend", cgo.EPPostSend(peer.EPHandle, []cgo.LMRTriplet{long.local(0, size)}, 1, cgo.CompletionDefault))
-			disconnect(t, peer, &other)
+			disconnect(t, peer, other)
 			drain()
 			success(t, "EPFree", cgo.EPFree(other.EPHandle))
 
-			success(t, "EPPostSend", cgo.EPPostSend(steady.EPHandle, []cgo.LMRTriplet{steady.memory.local(0, 8)}, 2, cgo.CompletionDefault))
-			steady.request.completion(t, cgo.EventDTOCompletion, 2)
+			steady.deliver(t, 2)
 			for !again(kept.recv.next(t)) {
 			}
 			drain()
@@ -266,9 +254,7 @@ func TestLostSharedReceives(t *testing.T) {
 func deviceMemory(t *testing.T) int {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	return bytes.Count(maps, []byte("/dev/infiniband/uverbs"))
 }
 
@@ -297,6 +283,247 @@ func TestSharedQueueAbruptClose(t *testing.T) {
 		success(t, "IAClose", cgo.IAClose(ia, cgo.CloseAbrupt))
 		if after := deviceMemory(t); after != before {
 			t.Errorf("%d pieces of the device's memory are left", after-before)
+		}
+	})
+}
+
+// resize changes the length of a queue, which soft-iWARP's driver cannot.
+func (q sharedQueue) resize(t testing.TB, a *adapter, length int32) {
+	t.Helper()
+	want := q.query(t)
+	r := cgo.SRQResize(q.SRQHandle, length)
+	if a.iwarp {
+		outcome(t, "SRQResize", r, cgo.ModelNotSupported, cgo.NoSubtype)
+	} else {
+		success(t, "SRQResize", r)
+		want.MaxRecvDTOs = length
+	}
+	q.want(t, want)
+}
+
+// fill posts as many receives as a queue takes. Their cookies follow those of the last ones.
+func (q sharedQueue) fill(t testing.TB, m *memory, last uint64) uint64 {
+	t.Helper()
+	segments := []cgo.LMRTriplet{m.local(0, 64)}
+	for param := q.query(t); param.OutstandingDTOCount < param.MaxRecvDTOs; param.OutstandingDTOCount++ {
+		last++
+		success(t, "SRQPostRecv", cgo.SRQPostRecv(q.SRQHandle, segments, last))
+	}
+	outcome(t, "SRQPostRecv to a full queue", cgo.SRQPostRecv(q.SRQHandle, segments, last+1), cgo.InsufficientResources, cgo.ResourceMemory)
+	return last
+}
+
+func TestSRQResizeRefuses(t *testing.T) {
+	outcome(t, "SRQResize", cgo.SRQResize(0, 8), cgo.InvalidHandle, cgo.InvalidHandleSRQ)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		passive, srq := a.newSharing(t)
+		last := srq.fill(t, passive.memory, 0)
+		want := srq.query(t)
+		for _, length := range []int32{0, -1} {
+			outcome(t, "SRQResize to nothing", cgo.SRQResize(srq.SRQHandle, length), cgo.InvalidParameter, cgo.InvalidArg2)
+		}
+		outcome(t, "SRQResize to less than is outstanding", cgo.SRQResize(srq.SRQHandle, 7), cgo.InvalidState, cgo.NoSubtype)
+		if r := cgo.SRQResize(srq.SRQHandle, 1<<21); r.OK() {
+			t.Error("a queue grows beyond what the device has")
+		}
+		srq.want(t, want)
+
+		active := a.newPeer(t, passive)
+		for cookie := uint64(1); cookie <= last; cookie++ {
+			active.deliver(t, cookie)
+			passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
+		}
+	})
+}
+
+// A queue grows and shrinks while receives are posted, taken, and completed. Each completes once, in its order, and the
+// queue takes as many as it is long.
+func TestSRQResize(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		passive, srq := a.newSharing(t)
+		active := a.newPeer(t, passive)
+		var posted, sent, taken uint64
+		send := func() {
+			t.Helper()
+			sent++
+			active.deliver(t, sent)
+		}
+		take := func() {
+			t.Helper()
+			if sent == taken {
+				send()
+			}
+			taken++
+			passive.recv.completion(t, cgo.EventDTOCompletion, taken)
+		}
+		for _, length := range []int32{9, 40, 3, 17, 60, 4, 8, 8} {
+			posted = srq.fill(t, passive.memory, posted)
+			for range 2 {
+				send() // its receive completes, and is not taken
+			}
+			for posted-taken > uint64(length) {
+				take()
+			}
+			srq.resize(t, a, length)
+			posted = srq.fill(t, passive.memory, posted)
+			for posted-taken > 2 {
+				take()
+			}
+			send()
+		}
+	})
+}
+
+// A queue is resized beside posts and completions, and loses none.
+func TestSRQResizeBesidePosts(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		passive, srq := a.newSharing(t)
+		active := a.newPeer(t, passive)
+		const receives, messages = 8, 3000
+		segments := []cgo.LMRTriplet{passive.memory.local(0, 64)}
+		for cookie := range uint64(receives) {
+			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, cookie))
+		}
+		var ended atomic.Bool
+		var resizes sync.WaitGroup
+		defer resizes.Wait()
+		defer ended.Store(true)
+		resizes.Add(1)
+		go func() {
+			defer resizes.Done()
+			for length := int32(receives); !ended.Load(); length = receives + (length+23)%100 {
+				if r := cgo.SRQResize(srq.SRQHandle, length); !r.OK() && r.Type() != cgo.ModelNotSupported {
+					t.Errorf("SRQResize returned %v", r)
+					return
+				}
+			}
+		}()
+		for cookie := range uint64(messages) {
+			active.deliver(t, cookie)
+			passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
+			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, cookie+receives))
+		}
+	})
+}
+
+// wantLow expects the report that a queue has fewer receives than its low watermark.
+func wantLow(t testing.TB, async queue, srq sharedQueue) {
+	t.Helper()
+	event := async.expect(t, cgo.EventAsyncErrorProviderInternalError)
+	if of := event.AsyncError(); uintptr(of.Handle) != uintptr(srq.SRQHandle) || of.Reason != int32(cgo.SRQLowWatermarkEvent) {
+		t.Fatalf("got the reason %d of %#x, want the watermark of %#x", of.Reason, of.Handle, srq.SRQHandle)
+	}
+}
+
+func TestSRQSetLWRefuses(t *testing.T) {
+	outcome(t, "SRQSetLW", cgo.SRQSetLW(0, 1), cgo.InvalidHandle, cgo.InvalidHandleSRQ)
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		pz := a.newPZ(t)
+		srq := a.newSRQ(t, pz)
+		want := srq.query(t)
+		for _, watermark := range []int32{-1, want.MaxRecvDTOs + 1} {
+			outcome(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, watermark), cgo.InvalidParameter, cgo.InvalidArg2)
+			_, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: watermark})
+			outcome(t, "SRQCreate", r, cgo.InvalidParameter, cgo.InvalidArg3)
+		}
+		srq.want(t, want)
+		success(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, 5))
+		want.LowWatermark = 5
+		srq.want(t, want)
+		outcome(t, "SRQResize below the watermark", cgo.SRQResize(srq.SRQHandle, 4), cgo.InvalidState, cgo.NoSubtype)
+		srq.resize(t, a, 5)
+		queue{EVDHandle: a.async}.drain(t)
+	})
+}
+
+// A queue reports once for each setting of its watermark that it has fewer receives: when an endpoint takes one, at once
+// if it has fewer, and when completions show that it has none.
+func TestSRQLowWatermark(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		async := a.newAsyncQueue(t)
+		passive, srq := a.newSharing(t)
+		active := a.newPeer(t, passive)
+		send := func(messages uint64) {
+			t.Helper()
+			for cookie := range messages {
+				active.deliver(t, cookie)
+			}
+		}
+		take := func(receives int) {
+			t.Helper()
+			for range receives {
+				passive.recv.expect(t, cgo.EventDTOCompletion)
+			}
+		}
+		set := func(watermark int32) {
+			t.Helper()
+			success(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, watermark))
+		}
+
+		srq.fill(t, passive.memory, 0) // 8
+		set(4)
+		async.empty(t)
+		send(4)
+		take(4)
+		async.empty(t) // 4 are left
+		send(1)
+		wantLow(t, async, srq)
+		take(1)
+		send(1)
+		take(1)
+		async.empty(t) // it says so once
+		set(3)         // 2 are left
+		wantLow(t, async, srq)
+		send(1)
+		take(1)
+		async.empty(t)
+		set(0)
+		send(1)
+		take(1)
+		async.empty(t)
+
+		srq.fill(t, passive.memory, 0)
+		send(8) // none are left, and their completions are not taken
+		set(2)
+		take(6)
+		async.empty(t)
+		take(1)
+		wantLow(t, async, srq)
+		take(1)
+
+		// One that is set when the queue is created is reached at once, and an event goes with its queue.
+		low, r := cgo.SRQCreate(a.IAHandle, passive.pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: 1})
+		success(t, "SRQCreate", r)
+		wantLow(t, async, sharedQueue{low})
+		success(t, "SRQSetLW", cgo.SRQSetLW(low, 1))
+		success(t, "SRQFree", cgo.SRQFree(low))
+		async.empty(t)
+	})
+}
+
+// While receives are posted, taken and completed, each setting of the watermark is reported once.
+func TestSRQLowWatermarkBesidePosts(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		async := a.newAsyncQueue(t)
+		passive, srq := a.newSharing(t)
+		active := a.newPeer(t, passive)
+		for round := range 200 {
+			srq.fill(t, passive.memory, 0)
+			success(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, 4))
+			for cookie := range uint64(8) {
+				active.send(t, cookie, cgo.CompletionDefault)
+				if round%2 == 0 {
+					passive.recv.expect(t, cgo.EventDTOCompletion)
+				}
+			}
+			for cookie := range uint64(8) {
+				active.request.completion(t, cgo.EventDTOCompletion, cookie)
+				if round%2 == 1 {
+					passive.recv.expect(t, cgo.EventDTOCompletion)
+				}
+			}
+			wantLow(t, async, srq)
+			async.empty(t)
 		}
 	})
 }

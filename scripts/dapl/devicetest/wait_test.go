@@ -1,7 +1,9 @@
 package devicetest
 
 import (
+	"math"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -55,8 +57,7 @@ func TestCNOAfterWait(t *testing.T) {
 		cno := a.newCNO(t)
 		const timeout = 100 * 1000 // us
 		for _, flags := range []cgo.EVDFlags{cgo.EVDSoftware, cgo.EVDSoftware | cgo.EVDDTO} {
-			evd := a.newEVD(t, cno, flags)
-			t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+			evd := a.newEVD(t, queueLength, cno, flags)
 			post := func(cookies ...uint64) {
 				for _, cookie := range cookies {
 					success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, cookie))
@@ -64,8 +65,7 @@ func TestCNOAfterWait(t *testing.T) {
 			}
 			take := func(cookie uint64) {
 				t.Helper()
-				var event cgo.Event
-				success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+				event := dequeue(t, evd)
 				if event.Data[0] != cookie {
 					t.Errorf("got the event %d, want %d", event.Data[0], cookie)
 				}
@@ -117,7 +117,6 @@ func TestCNOAfterWait(t *testing.T) {
 
 // So do completions, and those that come later, of which the wait's own request for a notification tells nobody.
 func TestCNOAfterWaitForCompletions(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		evd, cno := passive.recv.EVDHandle, passive.recv.cno
@@ -126,8 +125,7 @@ func TestCNOAfterWaitForCompletions(t *testing.T) {
 			t.Helper()
 			cookie++
 			passive.postRecv(t, cookie)
-			success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, cgo.CompletionDefault))
-			active.request.completion(t, cgo.EventDTOCompletion, cookie)
+			active.deliver(t, cookie)
 		}
 		const timeout = 200 * 1000 // us
 		for range 5 {
@@ -152,29 +150,21 @@ func TestCNOAfterWaitForCompletions(t *testing.T) {
 
 // A wait ends when its time is over, however often it is woken before by completions that are not enough.
 func TestWaitLimit(t *testing.T) {
-	watch(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		for _, withCNO := range []bool{false, true} {
-			active := a.newEndpoint(t)
-			passive := a.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-				if !withCNO {
-					var r cgo.Return
-					e.recv.EVDHandle, r = cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
-					success(t, "EVDCreate", r)
-					evd := e.recv.EVDHandle
-					t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
-				}
-				return cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-			})
-			a.connect(t, a.listen(t), active, passive, nil)
+			own := parts{}
+			if !withCNO {
+				own.recv = a.newEVD(t, queueLength, 0, cgo.EVDDTO)
+			}
+			passive := a.makeEndpoint(t, own)
+			active := a.newPeer(t, passive)
 			const messages = 8
 			for cookie := range uint64(messages) {
 				passive.postRecv(t, cookie)
 			}
 			ended := startWait(t, passive.recv.EVDHandle, waitLimit, messages)
 			outcome(t, "EVDWait", endDuring(t, ended, messages-1, func(i uint64) {
-				success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, nil, i, cgo.CompletionDefault))
-				active.request.completion(t, cgo.EventDTOCompletion, i)
+				active.deliver(t, i)
 			}), cgo.TimeoutExpired, cgo.NoSubtype)
 			disconnect(t, active, passive)
 		}
@@ -185,8 +175,7 @@ func TestWaitLimit(t *testing.T) {
 func TestCNOWaitLimit(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		cno := a.newCNO(t)
-		evd := a.newEVD(t, cno, cgo.EVDSoftware)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, queueLength, cno, cgo.EVDSoftware)
 		ended := make(chan waitOutcome, 1)
 		go func() {
 			runtime.LockOSThread() // for good: the thread ends with the goroutine
@@ -237,17 +226,9 @@ func endDuring(t *testing.T, ended <-chan waitOutcome, times int, wake func(i ui
 
 // lateEnd makes waits return late that are over.
 const lateEnd = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <pthread.h>
-#include <unistd.h>
-
 int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until)
 {
-	int (*next)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *) =
-		(int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlsym(RTLD_NEXT, "pthread_cond_timedwait");
-	int result = next(condition, mutex, until);
+	int result = LIBC(pthread_cond_timedwait)(condition, mutex, until);
 
 	if (result == ETIMEDOUT)
 		usleep(200000);
@@ -257,13 +238,9 @@ int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, co
 
 // What triggers a CNO when the time of a wait is over is found by that wait, or by the next one.
 func TestCNOTriggeredAtTheEnd(t *testing.T) {
-	if !isSlow(t, lateEnd) {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, lateEnd, func(t *testing.T, a *adapter) {
 		cno := a.newCNO(t)
-		evd := a.newEVD(t, cno, cgo.EVDSoftware)
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(evd)) })
+		evd := a.newEVD(t, queueLength, cno, cgo.EVDSoftware)
 		waited := make(chan cgo.Return, 1)
 		go func() {
 			_, r := cgo.CNOWait(cno, 10_000)
@@ -281,34 +258,82 @@ func TestCNOTriggeredAtTheEnd(t *testing.T) {
 
 // ownUnlock ends the process when a thread unlocks what it has not locked.
 const ownUnlock = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
-	static int (*next)(pthread_mutex_t *);
-
-	if (next == NULL)
-		next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	if (mutex->__data.__owner != gettid())
 		abort();
-	return next(mutex);
+	return LIBC(pthread_mutex_unlock)(mutex);
 }
 `
 
 // A wait that is refused for its arguments leaves the lock of the EVD, which another thread may have.
 func TestRefusedWait(t *testing.T) {
-	if !isSlow(t, ownUnlock) {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, ownUnlock, func(t *testing.T, a *adapter) {
 		q := a.newQueue(t, cgo.EVDSoftware)
 		for _, threshold := range []int32{0, queueLength + 1} {
 			_, r := cgo.EVDWait(q.EVDHandle, 0, threshold, new(cgo.Event))
 			outcome(t, "EVDWait", r, cgo.InvalidParameter, cgo.InvalidArg3)
 		}
+	})
+}
+
+// setClock moves the clock of the machine.
+func setClock(t *testing.T, by time.Duration) {
+	t.Helper()
+	var now syscall.Timeval
+	err := syscall.Gettimeofday(&now)
+	if err == nil {
+		now.Sec += int64(by / time.Second)
+		err = syscall.Settimeofday(&now)
+	}
+	do(t, err)
+}
+
+// Time-outs last as long as they say, also if somebody sets the clock meanwhile.
+func TestTimeoutsBesideSetClock(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	const timeout = 300 * time.Millisecond
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		cno := a.newCNO(t)
+		evd := a.newEVD(t, queueLength, 0, cgo.EVDSoftware)
+		l := a.listen(t)
+		for _, by := range []time.Duration{-time.Hour, time.Hour} {
+			e, begin := a.newEndpoint(t), time.Now()
+			lasts := func(what string) {
+				t.Helper()
+				if took := time.Since(begin); took < timeout {
+					t.Errorf("with the clock set by %v, %s took %v", by, what, took)
+				}
+			}
+			a.startConnect(t, l, e, uint32(timeout/time.Microsecond))
+			onEVD, onCNO := startWait(t, evd, uint32(timeout/time.Microsecond), 1), make(chan waitOutcome, 1)
+			go func() {
+				_, r := cgo.CNOWait(cno, uint32(timeout/time.Microsecond))
+				onCNO <- waitOutcome{Return: r}
+			}()
+			setClock(t, by)
+			restore := sync.OnceFunc(func() { setClock(t, -by) })
+			t.Cleanup(restore)
+			outcome(t, "EVDWait", waitEnd(t, onEVD).Return, cgo.TimeoutExpired, cgo.NoSubtype)
+			lasts("EVDWait")
+			outcome(t, "CNOWait", waitEnd(t, onCNO).Return, cgo.QueueEmpty, cgo.NoSubtype)
+			lasts("CNOWait")
+			e.connect.expect(t, cgo.EventConnectionTimedOut)
+			lasts("the attempt")
+			restore()
+		}
+		l.rejectAll(t)
+	})
+}
+
+// The longest time-out is not over at once.
+func TestLongestWait(t *testing.T) {
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		evd := a.newEVD(t, queueLength, 0, cgo.EVDSoftware)
+		ended := startWait(t, evd, math.MaxUint32-1, 1)
+		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
+		success(t, "EVDWait", waitEnd(t, ended).Return)
 	})
 }

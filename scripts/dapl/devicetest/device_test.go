@@ -6,69 +6,41 @@ import (
 	"testing"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
+	"github.com/goudat/goudat/scripts/vm/control"
 )
 
 // goneDevice reports another event, the last one of a shared receive queue's endpoint, as the end of the device. It
 // lets the library acknowledge the event that it was.
 const goneDevice = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-
-struct event {
-	void *element;
-	int type;
-};
-
-enum { device_fatal = 8, last_wqe_reached = 16 };
-
-int ibv_get_async_event(void *context, struct event *event);
-int ibv_get_async_event(void *context, struct event *event)
+int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
 {
-	int (*get)(void *, struct event *) = (int (*)(void *, struct event *))dlsym(RTLD_NEXT, "ibv_get_async_event");
-	int ret = get(context, event);
+	int ret = NEXT(ibv_get_async_event)(context, event);
 
-	if (ret == 0 && event->type == last_wqe_reached)
-		event->type = device_fatal;
+	if (ret == 0 && event->event_type == IBV_EVENT_QP_LAST_WQE_REACHED)
+		event->event_type = IBV_EVENT_DEVICE_FATAL;
 	return ret;
 }
 
-void ibv_ack_async_event(struct event *event);
-void ibv_ack_async_event(struct event *event)
+void ibv_ack_async_event(struct ibv_async_event *event)
 {
-	void (*ack)(struct event *) = (void (*)(struct event *))dlsym(RTLD_NEXT, "ibv_ack_async_event");
-
-	if (event->type == device_fatal)
-		event->type = last_wqe_reached;
-	ack(event);
+	if (event->event_type == IBV_EVENT_DEVICE_FATAL)
+		event->event_type = IBV_EVENT_QP_LAST_WQE_REACHED;
+	NEXT(ibv_ack_async_event)(event);
 }
 `
-
-// goneVariable is set in a process in which the device ends.
-const goneVariable = "DEVICETEST_GONE"
 
 // Each adapter on a device learns that the device is gone, and has its receives flushed before. One has closed earlier,
 // and one closes as soon as it knows.
 func TestDeviceGoneForAll(t *testing.T) {
-	if name := os.Getenv(goneVariable); name != "" {
-		testDeviceGoneForAll(t, name)
-		return
-	}
-	if !reportsLastEvent(t) {
-		return
-	}
-	library := buildPreload(t, goneDevice+slowThreads, threadDelayFlag())
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) { runWith(t, library, "^TestDeviceGoneForAll$", goneVariable+"="+name) })
+	if os.Getenv(childVariable) != "" || reportsLastEvent(t) {
+		preloaded(t, goneDevice+slowThreads, testDeviceGoneForAll)
 	}
 }
 
 // reportsLastEvent reports whether the kernel's soft-RoCE reports the last event of an endpoint with a shared queue.
 func reportsLastEvent(t *testing.T) bool {
 	release, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		t.Fatal(err)
-	}
+	do(t, err)
 	var major, minor int
 	if _, err := fmt.Sscanf(string(release), "%d.%d", &major, &minor); err != nil {
 		t.Fatal(err)
@@ -80,17 +52,15 @@ func reportsLastEvent(t *testing.T) bool {
 	return reports
 }
 
-func testDeviceGoneForAll(t *testing.T, name string) {
-	watch(t)
-	first := openAdapter(t, name)
+func testDeviceGoneForAll(t *testing.T, first *adapter) {
 	if first.iwarp {
 		t.Log("soft-iWARP reports no last event of an endpoint with a shared queue")
 		return
 	}
-	closing, _, r := cgo.IAOpen(name, 64)
+	closing, _, r := cgo.IAOpen(first.name, 64)
 	success(t, "IAOpen", r)
 	var second adapter
-	second.IAHandle, second.async, r = cgo.IAOpen(name, 64)
+	second.IAHandle, second.async, r = cgo.IAOpen(first.name, 64)
 	success(t, "IAOpen", r)
 	success(t, "IAClose", cgo.IAClose(closing, cgo.CloseGraceful))
 
@@ -120,12 +90,9 @@ func testDeviceGoneForAll(t *testing.T, name string) {
 	// The kernel refuses posts before it says that the device is gone. The receive still counts.
 	wantRefused(t, "EPPostRecv", cgo.EPPostRecv(waiting.EPHandle, waiting.memory.tooMany(), 2, cgo.CompletionDefault))
 
-	shared := first.makeEndpoint(t, func(e *endpoint) (cgo.EPHandle, cgo.Return) {
-		srq := first.newSRQ(t, e.pz).SRQHandle
-		return cgo.EPCreateWithSRQ(first.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
-	})
+	shared, _ := first.newSharing(t)
 	peer := first.newEndpoint(t)
-	first.connect(t, first.listen(t), peer, shared, nil)
+	first.connect(t, first.listen(t), peer, shared)
 	disconnect(t, peer, shared)
 
 	queue{second.async, cno}.expect(t, cgo.EventAsyncErrorIACatastrophic)
@@ -138,26 +105,19 @@ func testDeviceGoneForAll(t *testing.T, name string) {
 // wantFlushedReceive takes the completion of receive 1, which must be there already.
 func wantFlushedReceive(t *testing.T, evd cgo.EVDHandle) {
 	t.Helper()
-	var event cgo.Event
-	success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+	event := dequeue(t, evd)
 	if dto := event.DTO(); dto.UserCookie != 1 || dto.Status == cgo.DTOSuccess {
 		t.Errorf("operation %d completed with %v", dto.UserCookie, dto.Status)
 	}
 }
 
-// missingDevice has librdmacm bind addresses without a device while a variable is set, as when the device has just gone.
+// missingDevice has librdmacm bind addresses without a device while the file exists, as when the device has just gone.
 const missingDevice = `
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <rdma/rdma_cma.h>
-#include <stdlib.h>
-
 int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 {
-	int (*next)(struct rdma_cm_id *, struct sockaddr *) = (int (*)(struct rdma_cm_id *, struct sockaddr *))dlsym(RTLD_NEXT, "rdma_bind_addr");
-	int ret = next(id, address);
+	int ret = NEXT(rdma_bind_addr)(id, address);
 
-	if (getenv("DEVICETEST_NO_DEVICE"))
+	if (told())
 		id->verbs = NULL;
 	return ret;
 }
@@ -165,16 +125,41 @@ int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
 
 // An endpoint that is made when the device has gone is refused.
 func TestEndpointWithoutDevice(t *testing.T) {
-	if !isSlow(t, missingDevice) {
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	preloaded(t, missingDevice, func(t *testing.T, a *adapter) {
 		if isSocketCM(a) {
 			return
 		}
 		e := a.newEndpoint(t)
-		t.Setenv("DEVICETEST_NO_DEVICE", "1")
+		tell(t, "")
 		_, r := cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
 		outcome(t, "EPCreate without a device", r, cgo.InvalidParameter, cgo.NoSubtype)
 	})
+}
+
+// A device that was removed opens no more adapters, though one of its name may be there again, until all that it has are
+// closed.
+func TestOpenRemovedDevice(t *testing.T) { onPort(t, openRemoved) }
+
+func openRemoved(t *testing.T, name string) {
+	if kind := control.DeviceKind(os.Getenv(control.KindVariable)); kind != control.RoCE {
+		t.Logf("the kernel removes no device of the kind %s that is open", kind)
+		return
+	}
+	first, _, r := cgo.IAOpen(name, 64)
+	success(t, "IAOpen", r)
+	second, _, r := cgo.IAOpen(name, 64)
+	success(t, "IAOpen", r)
+	refused := func() {
+		t.Helper()
+		_, _, r := cgo.IAOpen(name, 64)
+		outcome(t, "IAOpen", r, cgo.InvalidState, cgo.InvalidStateIAInUse)
+	}
+	command(t, "rdma link delete "+portDevice)
+	refused()
+	command(t, "rdma link add "+portDevice+" type rxe netdev "+portInterface)
+	refused()
+	success(t, "IAClose", cgo.IAClose(first, cgo.CloseAbrupt))
+	refused()
+	success(t, "IAClose", cgo.IAClose(second, cgo.CloseAbrupt))
+	openAdapter(t, name).connectedPair(t)
 }
