@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime/trace"
@@ -123,7 +124,7 @@ const cnoWaitOp = "dat_cno_wait"
 //	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
-		return nil, cno.object().unusableOr(cnoWaitOp, InvalidHandleCNO, err)
+		return nil, cmp.Or(cno.object().usable(cnoWaitOp, InvalidHandleCNO), err)
 	}
 	if cno == nil || cno.native == nil {
 		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
@@ -136,7 +137,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	case r.Type() == cgo.TimeoutExpired:
 		return nil, interrupted(cnoWaitOp, ctx)
 	}
-	return nil, cno.obj.unusableOr(cnoWaitOp, InvalidHandleCNO, check(cnoWaitOp, r))
+	return nil, cno.obj.check(cnoWaitOp, InvalidHandleCNO, r)
 }
 
 // Trigger is Wait that fails with ErrQueueEmpty instead of waiting.
@@ -172,7 +173,7 @@ type descriptor struct{ cno *CNO }
 
 func (d descriptor) Control(f func(fd uintptr)) error {
 	if err := d.cno.native.Control(f); err != nil {
-		return d.cno.obj.unusableOr(cnoQueryOp, InvalidHandleCNO, err)
+		return cmp.Or(d.cno.obj.usable(cnoQueryOp, InvalidHandleCNO), err)
 	}
 	return nil
 }

@@ -136,8 +136,11 @@ func (ia *IA) notInZone(zone string) bool {
 //	    IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service)
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
-	if gone := from.object().unusableOr(op, InvalidHandleEP, nil); gone != nil {
-		return ep.object().unusableOr(op, InvalidHandleEP, gone)
+	if err := ep.object().usable(op, InvalidHandleEP); err != nil {
+		return err
+	}
+	if err := from.object().usable(op, InvalidHandleEP); err != nil {
+		return err
 	}
 	return ep.connect(op, timeout, InvalidArg3, privateData, InvalidArg4, func() error {
 		if err := from.object().enter(op, InvalidHandleEP); err != nil {

@@ -38,7 +38,7 @@ func (evd *EVD) enter(op string) error {
 	if evd != nil && evd.queue.Enter() {
 		return nil
 	}
-	return evd.object().unusableOr(op, NoSubtype, nil)
+	return evd.object().usable(op, NoSubtype)
 }
 
 // set sets a switch of the queue.

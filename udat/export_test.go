@@ -75,7 +75,7 @@ func HoldPost(ep *EP) (returned func()) {
 }
 
 // Entered returns the error of a call on an object.
-func Entered(o Object) error { return o.object().unusableOr("a call", NoSubtype, nil) }
+func Entered(o Object) error { return o.object().usable("a call", NoSubtype) }
 
 // NativeHandle returns the handle that the library has for an object, of some kinds.
 func NativeHandle(o Object) cgo.Handle {

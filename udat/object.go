@@ -36,13 +36,21 @@ func (o *object) enter(op string, invalid ReturnSubtype) error {
 	return o.unusable(op, invalid)
 }
 
-// unusableOr returns the error of unusable, or err if the object is alive.
-func (o *object) unusableOr(op string, invalid ReturnSubtype, otherwise error) error {
+// usable returns the error of unusable, or nil if the object is alive.
+func (o *object) usable(op string, invalid ReturnSubtype) error {
 	if err := o.enter(op, invalid); err != nil {
 		return err
 	}
 	o.Leave()
-	return otherwise
+	return nil
+}
+
+// check is check for a call on the object: that it was freed is the better reason.
+func (o *object) check(op string, invalid ReturnSubtype, r cgo.Return) error {
+	if err := o.usable(op, invalid); err != nil {
+		return err
+	}
+	return check(op, r)
 }
 
 // argument is an object that a call takes besides its own.

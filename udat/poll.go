@@ -69,7 +69,10 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case budget < 0 || budget > maxSpin:
-		return 0, evd.object().unusableOr(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, maxSpin))
+		if err := evd.obj.usable(dequeueOp, NoSubtype); err != nil {
+			return 0, err
+		}
+		return 0, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the time to spin is %v, it must be 0 to %v", budget, maxSpin)
 	}
 	for n := 0; ; {
 		slice := min(budget, notify.MostSpin)
@@ -86,7 +89,10 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 }
 
 func (evd *EVD) refuseEmptySlice() error {
-	return evd.object().unusableOr(dequeueOp, NoSubtype, refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer"))
+	if err := evd.object().usable(dequeueOp, NoSubtype); err != nil {
+		return err
+	}
+	return refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer")
 }
 
 // take takes events until events is full or no more are there. The caller has locked the queue.
@@ -105,5 +111,5 @@ func (evd *EVD) checkTake(r cgo.Return) error {
 	if r.OK() || r.Type() == cgo.QueueEmpty {
 		return nil
 	}
-	return evd.object().unusableOr(dequeueOp, NoSubtype, check(dequeueOp, r))
+	return evd.obj.check(dequeueOp, NoSubtype, r)
 }

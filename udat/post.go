@@ -110,13 +110,16 @@ func (ep *EP) queue(op *operation) *workQueue {
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 	call := opSend.call
 	if len(batch) == 0 || ep == nil {
-		return 0, ep.object().unusableOr(call, InvalidHandleEP, nil)
+		return 0, ep.object().usable(call, InvalidHandleEP)
 	}
 	for accepted < len(batch) && err == nil {
 		first := batchedOperation(batch[accepted].Operation)
 		if first == nil {
-			return accepted, ep.obj.unusableOr(call, InvalidHandleEP, refuse(call, ErrInvalidParameter, NoSubtype,
-				"Operation of post %d of the batch is %v, it must be DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite: set it, and post others with the method of their own", accepted, batch[accepted].Operation))
+			if err := ep.obj.usable(call, InvalidHandleEP); err != nil {
+				return accepted, err
+			}
+			return accepted, refuse(call, ErrInvalidParameter, NoSubtype,
+				"Operation of post %d of the batch is %v, it must be DTOSend, DTOReceive, DTORDMARead or DTORDMAWrite: set it, and post others with the method of their own", accepted, batch[accepted].Operation)
 		}
 		q := ep.queue(first)
 		var n int

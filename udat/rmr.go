@@ -78,7 +78,10 @@ const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemot
 //	    IN DAT_COMPLETION_FLAGS completion_flags, OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (triplet RMRTriplet, err error) {
 	if ep == nil {
-		return RMRTriplet{}, rmr.object().unusableOr(bindOp, InvalidHandleRMR, ep.object().unusable(bindOp, InvalidHandleEP))
+		if err := rmr.object().usable(bindOp, InvalidHandleRMR); err != nil {
+			return RMRTriplet{}, err
+		}
+		return RMRTriplet{}, ep.object().unusable(bindOp, InvalidHandleEP)
 	}
 	q := &ep.request
 	q.mu.Lock()

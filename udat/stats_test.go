@@ -150,6 +150,48 @@ func TestSetLogHandler(t *testing.T) {
 	})
 }
 
+// Each refused call is logged, and once, also if its object is freed.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		evd := createEVD(t, ia, 1, udat.EVDSoftware)
+		some := make([]udat.Event, 2)
+		calls := []struct {
+			name string
+			call func() error
+		}{
+			{"a wait for more events than the queue holds", func() error {
+				_, err := evd.WaitBatch(t.Context(), make([]udat.Event, 1<<12), 1<<12)
+				return err
+			}},
+			{"a wait on an unwaitable EVD", func() error {
+				want(t, evd.SetUnwaitable())
+				_, err := evd.Wait(t.Context())
+				return err
+			}},
+			{"SpinPoll of a freed EVD with a wrong time", func() error {
+				want(t, evd.Free())
+				_, err := evd.SpinPoll(some, -1)
+				return err
+			}},
+			{"PostBatch of no operation", func() error {
+				ep := udattest.NewEndpoint(t, ia, nil).EP
+				want(t, ep.Free())
+				_, err := ep.PostBatch([]udat.Post{{Operation: udat.DTOBindMW}})
+				return err
+			}},
+		}
+		for _, c := range calls {
+			var log bytes.Buffer
+			udat.SetLogHandler(slog.NewTextHandler(&log, nil))
+			err := c.call()
+			udat.SetLogHandler(nil)
+			if n := strings.Count(log.String(), "call refused"); err == nil || n != 1 {
+				t.Errorf("%s is %v and logged %d times:\n%s", c.name, err, n, log.String())
+			}
+		}
+	})
+}
+
 // What an abrupt close, or the end of a service, calls itself is not logged as refused to the
 // program.
 func TestOwnCallsAreNotLogged(t *testing.T) {

@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -53,7 +54,7 @@ const waitOp = "dat_evd_wait"
 // wait waits until at least need events are there, and takes them.
 func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error) {
 	if err := checkContext(waitOp, ctx); err != nil {
-		return 0, evd.object().unusableOr(waitOp, NoSubtype, err)
+		return 0, cmp.Or(evd.object().usable(waitOp, NoSubtype), err)
 	}
 	if evd == nil {
 		return 0, evd.object().enter(waitOp, NoSubtype)
@@ -81,18 +82,15 @@ func (evd *EVD) notWaited(ctx context.Context, r cgo.Return) error {
 	case cgo.TimeoutExpired:
 		return interrupted(waitOp, ctx)
 	case cgo.InvalidState:
-		return evd.obj.unusableOr(waitOp, NoSubtype, errUnwaitable)
+		if err := evd.obj.usable(waitOp, NoSubtype); err != nil {
+			return err
+		}
+		return refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 	case cgo.InvalidParameter:
-		return errThreshold
+		return refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the threshold is more than the queue holds: lower it, or see Resize")
 	}
-	return evd.obj.unusableOr(waitOp, NoSubtype, check(waitOp, r))
+	return evd.obj.check(waitOp, NoSubtype, r)
 }
-
-// errThreshold is the error of waits for more events than the queue holds.
-var errThreshold = refuse(waitOp, ErrInvalidParameter, InvalidArg3, "the threshold is more than the queue holds: lower it, or see Resize")
-
-// errUnwaitable is the error of waits that SetUnwaitable ended or forbids.
-var errUnwaitable = refuse(waitOp, ErrInvalidState, InvalidStateEVDUnwaitable, "the event dispatcher was made unwaitable: ClearUnwaitable takes that back")
 
 // SetUnwaitable ends the waits on the event dispatcher with ErrInvalidState, subtype
 // InvalidStateEVDUnwaitable, and refuses new ones until ClearUnwaitable. Events still arrive and
