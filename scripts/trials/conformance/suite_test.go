@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -161,9 +162,7 @@ var trials = make(map[string]func(*trial))
 
 // try adds the trials of a page.
 func try(page map[string]func(*trial)) bool {
-	for id, do := range page {
-		trials[id] = do
-	}
+	maps.Copy(trials, page)
 	return true
 }
 

@@ -105,7 +105,7 @@ func TestVictim(t *testing.T) {
 	}
 	s := &scene{T: t, provider: os.Getenv(adapterVariable), patience: bound}
 	var services []netip.AddrPort
-	for _, text := range strings.Fields(os.Getenv(serviceVariable)) {
+	for text := range strings.FieldsSeq(os.Getenv(serviceVariable)) {
 		services = append(services, netip.MustParseAddrPort(text))
 	}
 	l, limited := limits[stage]

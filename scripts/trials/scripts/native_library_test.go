@@ -29,7 +29,7 @@ var (
 // what reports whether a file exists.
 func pageProblems(page string, tests map[string]bool, exists func(file string) bool) (problems []string) {
 	protections := 0
-	for _, line := range strings.Split(page, "\n") {
+	for line := range strings.SplitSeq(page, "\n") {
 		for _, m := range pageTest.FindAllStringSubmatch(line, -1) {
 			if !tests[m[1]] {
 				problems = append(problems, "there is no test "+m[1])

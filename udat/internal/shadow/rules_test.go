@@ -112,7 +112,7 @@ func TestShadowTableAgreesWithManual(t *testing.T) {
 		callPostRecv:       "=========",
 		callPostSend:       "------=-=",
 	} {
-		got := ""
+		var got strings.Builder
 		for _, from := range epStates {
 			letter := "-"
 			for _, m := range c.moves(from) {
@@ -120,10 +120,10 @@ func TestShadowTableAgreesWithManual(t *testing.T) {
 					letter = "="
 				}
 			}
-			got += letter
+			got.WriteString(letter)
 		}
-		if got != want {
-			t.Errorf("%v leads to %s, want %s", c, got, want)
+		if got.String() != want {
+			t.Errorf("%v leads to %s, want %s", c, got.String(), want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ package shapes
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -57,15 +58,13 @@ func readShape(file string) shape {
 		if source = strings.TrimSpace(source); source != "" && !slices.Contains(s.sources, source) {
 			s.sources = append(s.sources, source)
 		}
-		for _, word := range strings.Fields(words) {
+		for word := range strings.FieldsSeq(words) {
 			key, value, _ := strings.Cut(word, "=")
 			if key != "like" {
 				s.words[key] = value
 				continue
 			}
-			for key, value := range readShape(filepath.Join("testdata", value)).words {
-				s.words[key] = value
-			}
+			maps.Copy(s.words, readShape(filepath.Join("testdata", value)).words)
 		}
 	}
 	return s
