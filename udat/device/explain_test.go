@@ -36,6 +36,14 @@ func wantProblem(t *testing.T, o childOutcome, problem device.Problem, words ...
 	}
 }
 
+// wantRefusal is wantProblem for an error of that type.
+func wantRefusal(t *testing.T, o childOutcome, r udat.ReturnType, problem device.Problem, words ...string) {
+	t.Helper()
+	if wantProblem(t, o, problem, words...); o.Return.Type() != r {
+		t.Errorf("the code is %v, want %v", o.Return, r)
+	}
+}
+
 // Each way in which an entry of dat.conf can be wrong has its explanation.
 func TestExplainEntries(t *testing.T) {
 	p := testPlace(t)
@@ -337,10 +345,7 @@ func TestExplainFileLimit(t *testing.T) {
 			if limit > 64 {
 				t.Errorf("no adapter opens with a limit of %d files: %v", limit, o.Text)
 			}
-			wantProblem(t, o, device.ProblemFileLimit, "ulimit -n", syscall.EMFILE.Error())
-			if o.Return.Type() != udat.ErrInsufficientResources {
-				t.Errorf("the code is %v", o.Return)
-			}
+			wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemFileLimit, "ulimit -n", syscall.EMFILE.Error())
 		}
 	}
 }
@@ -365,10 +370,7 @@ func TestExplainSystemFileLimit(t *testing.T) {
 		}
 		opened := child{task: childTask{Open: []string{name}, Drop: true, Make: kinds, Again: true}}.run(t).Opened
 		for _, o := range opened {
-			wantProblem(t, o, device.ProblemFileLimit, "fs.file-max", syscall.ENFILE.Error())
-			if o.Return.Type() != udat.ErrInsufficientResources {
-				t.Errorf("the code is %v", o.Return)
-			}
+			wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemFileLimit, "fs.file-max", syscall.ENFILE.Error())
 		}
 		if len(opened) != len(kinds)+1 {
 			t.Errorf("the outcomes are %+v", opened)
@@ -391,10 +393,7 @@ func TestExplainThreadLimit(t *testing.T) {
 			task := childTask{Open: []string{name, name, name}, Threads: []int{room, 0, -1}}
 			opened := child{task: task, nobody: true}.run(t).Opened
 			for _, o := range opened[:2] {
-				wantProblem(t, o, device.ProblemThreadLimit, "ulimit -u", "pids.max")
-				if o.Return.Type() != udat.ErrInsufficientResources {
-					t.Errorf("%s: the code is %v", name, o.Return)
-				}
+				wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemThreadLimit, "ulimit -u", "pids.max")
 			}
 			if last := opened[2]; last.Text != "" {
 				t.Errorf("with room for all threads, %s does not open: %+v", name, last)
