@@ -21,6 +21,8 @@ import (
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/mem"
+	"github.com/goudat/goudat/udat/udattest"
 )
 
 // The library reads its registry and its environment when the program starts, so
@@ -398,4 +400,71 @@ func addSpare(t *testing.T) spare {
 	t.Cleanup(func() { command(t, "rdma link delete "+s.device) })
 	want(t, os.Chmod(findDevice(t, s.device).Node, 0o666))
 	return s
+}
+
+// When there is no room for a registration, the cache gives up what is idle.
+func TestRegistrationCacheMakesRoom(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	task := childTask{Open: udattest.Names(t), Cache: 1 << 20, MaxLock: 4 << 20}
+	for _, o := range (child{task: task, nobody: true}).run(t).Opened {
+		if o.Text != "" {
+			t.Error(o.Text)
+		}
+	}
+}
+
+// fillCache registers memory again and again, with a limit on locked memory that has room for some
+// of it.
+func fillCache(pz *udat.PZ, size int) error {
+	cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{})
+	if err != nil {
+		return err
+	}
+	for range 20 {
+		r, err := cache.Register(make([]byte, size), udat.MemPrivAll)
+		if err != nil {
+			return err
+		}
+		if err := r.Release(); err != nil {
+			return err
+		}
+	}
+	if s := cache.Stats(); s.Evictions == 0 || s.Misses != 20 {
+		return fmt.Errorf("without room the counters are %+v", s)
+	}
+	var registrations []*mem.Registration
+	for {
+		r, err := cache.Register(make([]byte, size), udat.MemPrivAll)
+		if errors.Is(err, udat.ErrInsufficientResources) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		registrations = append(registrations, r)
+	}
+	if len(registrations) == 0 {
+		return errors.New("there is no room for any memory")
+	}
+	var errs []error
+	for _, r := range registrations {
+		errs = append(errs, r.Release())
+	}
+	return errors.Join(append(errs, cache.Free())...)
+}
+
+// countFiles returns how many files the process has open.
+func countFiles() (int, error) {
+	files, err := os.ReadDir("/proc/self/fd")
+	return len(files), err
+}
+
+// openFiles is countFiles for a test.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	n, err := countFiles()
+	want(t, err)
+	return n
 }

@@ -21,10 +21,7 @@ func TestExplainGroupLimit(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		task := childTask{Open: []string{name}, Group: rdma + " hca_object=60", Make: []string{"endpoint", "event dispatcher", "zone", "shared queue", "memory"}}
 		for _, o := range (child{task: task}).run(t).Opened {
-			wantProblem(t, o, device.ProblemGroupLimit, "rdma.max")
-			if o.Return.Type() != udat.ErrInsufficientResources {
-				t.Errorf("the code is %v", o.Return)
-			}
+			wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemGroupLimit, "rdma.max")
 		}
 		task = childTask{Open: []string{name}, Group: rdma + " hca_handle=0"}
 		o := child{task: task}.run(t).Opened[0]
@@ -44,10 +41,7 @@ func TestExplainNoRoom(t *testing.T) {
 		task := childTask{Open: []string{ia.Name()}, MoreSpace: 160 << 20, Make: []string{"large endpoint"}}
 		// Without arenas of its own a thread that starts later takes little of the space.
 		o := child{task: task, env: []string{"MALLOC_ARENA_MAX=1"}}.run(t).Opened[0]
-		wantProblem(t, o, device.ProblemNoRoom, "shorter queues", "rdma resource show", "ulimit -v")
-		if o.Return.Type() != udat.ErrInsufficientResources {
-			t.Errorf("the code is %v", o.Return)
-		}
+		wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemNoRoom, "shorter queues", "rdma resource show", "ulimit -v")
 	})
 }
 
@@ -59,10 +53,7 @@ func TestExplainRefusedAttributes(t *testing.T) {
 	}
 	for _, name := range udattest.Names(t) {
 		o := child{task: childTask{Open: []string{name}, Make: []string{"shared queue of many segments"}}}.run(t).Opened[0]
-		wantProblem(t, o, device.ProblemRefusedAttributes, "fewer segments")
-		if o.Return.Type() != udat.ErrInvalidParameter {
-			t.Errorf("the code is %v", o.Return)
-		}
+		wantRefusal(t, o, udat.ErrInvalidParameter, device.ProblemRefusedAttributes, "fewer segments")
 	}
 }
 
@@ -118,10 +109,7 @@ func TestExplainAddressGone(t *testing.T) {
 			Again: true,
 		}
 		for _, o := range (child{task: task, env: []string{"DAPL_SCM_NETDEV=" + s.netInterface}}).run(t).Opened {
-			wantProblem(t, o, device.ProblemAddressGone, address, "ip address add", c.name, "close")
-			if o.Return.Type() != udat.ErrInvalidAddress {
-				t.Errorf("the code is %v", o.Return)
-			}
+			wantRefusal(t, o, udat.ErrInvalidAddress, device.ProblemAddressGone, address, "ip address add", c.name, "close")
 		}
 		command(t, "ip address del 10.79.0.2/24 dev "+s.netInterface)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,6 +33,14 @@ func wantProblem(t *testing.T, o childOutcome, problem device.Problem, words ...
 		if !strings.Contains(o.Text, word) {
 			t.Errorf("the explanation %q does not speak of %q", o.Text, word)
 		}
+	}
+}
+
+// wantRefusal is wantProblem for an error of that type.
+func wantRefusal(t *testing.T, o childOutcome, r udat.ReturnType, problem device.Problem, words ...string) {
+	t.Helper()
+	if wantProblem(t, o, problem, words...); o.Return.Type() != r {
+		t.Errorf("the code is %v, want %v", o.Return, r)
 	}
 }
 
@@ -336,10 +345,7 @@ func TestExplainFileLimit(t *testing.T) {
 			if limit > 64 {
 				t.Errorf("no adapter opens with a limit of %d files: %v", limit, o.Text)
 			}
-			wantProblem(t, o, device.ProblemFileLimit, "ulimit -n", syscall.EMFILE.Error())
-			if o.Return.Type() != udat.ErrInsufficientResources {
-				t.Errorf("the code is %v", o.Return)
-			}
+			wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemFileLimit, "ulimit -n", syscall.EMFILE.Error())
 		}
 	}
 }
@@ -364,10 +370,7 @@ func TestExplainSystemFileLimit(t *testing.T) {
 		}
 		opened := child{task: childTask{Open: []string{name}, Drop: true, Make: kinds, Again: true}}.run(t).Opened
 		for _, o := range opened {
-			wantProblem(t, o, device.ProblemFileLimit, "fs.file-max", syscall.ENFILE.Error())
-			if o.Return.Type() != udat.ErrInsufficientResources {
-				t.Errorf("the code is %v", o.Return)
-			}
+			wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemFileLimit, "fs.file-max", syscall.ENFILE.Error())
 		}
 		if len(opened) != len(kinds)+1 {
 			t.Errorf("the outcomes are %+v", opened)
@@ -390,10 +393,7 @@ func TestExplainThreadLimit(t *testing.T) {
 			task := childTask{Open: []string{name, name, name}, Threads: []int{room, 0, -1}}
 			opened := child{task: task, nobody: true}.run(t).Opened
 			for _, o := range opened[:2] {
-				wantProblem(t, o, device.ProblemThreadLimit, "ulimit -u", "pids.max")
-				if o.Return.Type() != udat.ErrInsufficientResources {
-					t.Errorf("%s: the code is %v", name, o.Return)
-				}
+				wantRefusal(t, o, udat.ErrInsufficientResources, device.ProblemThreadLimit, "ulimit -u", "pids.max")
 			}
 			if last := opened[2]; last.Text != "" {
 				t.Errorf("with room for all threads, %s does not open: %+v", name, last)
@@ -406,5 +406,63 @@ func TestProblemMatches(t *testing.T) {
 	want(t, device.ProblemNoPermission, fs.ErrPermission)
 	if errors.Is(device.ProblemNoNode, fs.ErrPermission) || errors.Is(device.ProblemNoPermission, fs.ErrNotExist) {
 		t.Error("a problem matches an error of another kind")
+	}
+}
+
+// In another network namespace the device is there, and its interface is not, though one
+// there may have its name.
+func TestExplainNetworkNamespace(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	if len(p.port.GIDs) == 0 || p.port.GIDs[0].Interface == "" {
+		t.Log("not tested: the GIDs of the device do not tell its interface")
+		return
+	}
+	add := "ip link add " + p.netInterface + " type dummy"
+	for _, commands := range [][]string{
+		nil,
+		{add},
+		{add, "ip address add 10.77.0.99/24 dev " + p.netInterface, "ip link set " + p.netInterface + " up"},
+	} {
+		task := childTask{First: commands, Open: []string{udattest.Names(t)[0], p.byCMA()}, Problems: true}
+		if len(commands) != 1 { // without an address, this is the socket CM provider on the device
+			task.Open = append(task.Open, p.netInterface)
+		}
+		result := child{task: task, netns: true}.run(t)
+		for _, o := range result.Opened {
+			wantProblem(t, o, device.ProblemWrongInterface, "another network namespace", p.netInterface, p.device.Name)
+		}
+		if len(result.Problems) != 1 || !strings.Contains(result.Problems[0], "another network namespace") {
+			t.Errorf("after %q the problems are %q", commands, result.Problems)
+		}
+	}
+}
+
+// The kernel can keep a device in the network namespace of its interface.
+func TestExplainDeviceOfOtherNamespace(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	p := testPlace(t)
+	set := func(mode string) {
+		// The kernel refuses it as long as it takes the children's namespaces down, and nothing
+		// tells their end.
+		await(t, "network namespaces still have devices of their own", func() bool {
+			return exec.Command("rdma", "system", "set", "netns", mode).Run() == nil
+		})
+	}
+	set("exclusive")
+	t.Cleanup(func() { set("shared") })
+	task := childTask{Open: p.names()}
+	task.First = []string{"mount --make-rprivate /", "mount -t sysfs sysfs /sys"} // as in a container
+	for _, o := range (child{task: task, netns: true}).run(t).Opened {
+		wantProblem(t, o, device.ProblemNoDevice, "another network namespace")
+	}
+	// A /sys that was mounted in the namespace of the device still has it.
+	task = childTask{Open: p.names()[1:]}
+	for _, o := range (child{task: task, netns: true}).run(t).Opened {
+		wantProblem(t, o, device.ProblemNoDriver, "another network namespace")
 	}
 }

@@ -96,10 +96,7 @@ func wantWrongLibrary(t *testing.T, r childResult, words ...string) {
 		t.Error("the child has tried nothing")
 	}
 	for _, o := range r.Opened {
-		wantProblem(t, o, device.ProblemWrongLibrary, append(words, "scripts/native")...)
-		if o.Return.Type() != udat.ErrProviderNotFound {
-			t.Errorf("the code is %v", o.Return)
-		}
+		wantRefusal(t, o, udat.ErrProviderNotFound, device.ProblemWrongLibrary, append(words, "scripts/native")...)
 		t.Log(o.Text)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"strings"
-	"sync"
 	"testing"
 	"unsafe"
 
@@ -214,42 +213,6 @@ func TestBufferPoolArguments(t *testing.T) {
 		clear(b.Bytes())
 		want(t, second(p.Get()), udat.ErrClosed)
 		want(t, b.Release())
-		want(t, p.Free())
-	})
-}
-
-func TestBufferPoolBeside(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		defer pz.Free()
-		p, err := mem.CreateBufferPool(pz, mem.BufferPoolConfig{BufferSize: 64, MaxBuffers: 20, SlabBuffers: 3})
-		want(t, err)
-		var goroutines sync.WaitGroup
-		for g := range 6 {
-			goroutines.Add(1)
-			go func() {
-				defer goroutines.Done()
-				for i := range 200 {
-					b, err := p.Get()
-					if errors.Is(err, udat.ErrInsufficientResources) {
-						continue
-					}
-					want(t, err)
-					fill(b.Bytes(), byte(g))
-					if i%20 == 0 {
-						want(t, second(p.Trim(2)))
-					}
-					runtime.Gosched()
-					expected := make([]byte, 64)
-					if fill(expected, byte(g)); !bytes.Equal(b.Bytes(), expected) {
-						t.Error("two have the same buffer")
-					}
-					want(t, b.Release())
-				}
-			}()
-		}
-		goroutines.Wait()
 		want(t, p.Free())
 	})
 }

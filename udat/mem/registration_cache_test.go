@@ -6,10 +6,8 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"runtime/debug"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -237,45 +235,6 @@ func TestRegistrationCacheArguments(t *testing.T) {
 		want(t, second(cache.Register(memory, udat.MemPrivAll)), udat.ErrClosed)
 		want(t, cache.Free())
 		want(t, syscall.Munmap(readOnly))
-	})
-}
-
-func TestRegistrationCacheBeside(t *testing.T) {
-	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		pz, err := udat.CreatePZ(ia)
-		want(t, err)
-		defer pz.Free()
-		cache, err := mem.CreateRegistrationCache(pz, mem.RegistrationCacheLimits{IdleRegions: 4, Regions: 20})
-		want(t, err)
-		memory := make([]byte, 10000)
-		var goroutines sync.WaitGroup
-		for range 6 {
-			goroutines.Add(1)
-			go func() {
-				defer goroutines.Done()
-				for i := range 150 {
-					begin := rand.IntN(10) * 1000
-					slice := memory[begin : begin+1+rand.IntN(len(memory)-begin)]
-					r, err := cache.Register(slice, udat.MemPrivLocalRead|udat.MemPriv(rand.IntN(2))*udat.MemPrivLocalWrite)
-					want(t, err)
-					if err != nil {
-						return
-					}
-					switch i % 25 {
-					case 0:
-						cache.Flush()
-					case 1:
-						err := cache.Forget(slice)
-						want(t, err, udat.ErrInvalidState)
-					}
-					runtime.Gosched()
-					want(t, second(r.Segment(0, len(slice))))
-					want(t, r.Release())
-				}
-			}()
-		}
-		goroutines.Wait()
-		want(t, cache.Free())
 	})
 }
 

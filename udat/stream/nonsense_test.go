@@ -39,19 +39,13 @@ func connectStranger(t *testing.T, name string) (*stranger, *Conn) {
 		}
 	}
 	ring, err := s.Memory.RMRTriplet(0, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	want(t, err)
 	ring.SegmentLength = standard.window()
-	if err := s.EP.Connect(l.address.Addr(), udat.ConnQual(l.address.Port()), udattest.Patience, greeting{standard.slots, standard.short, ring}.bytes()); err != nil {
-		t.Fatal(err)
-	}
+	want(t, s.EP.Connect(l.address.Addr(), udat.ConnQual(l.address.Port()), udattest.Patience, greeting{standard.slots, standard.short, ring}.bytes()))
 	udattest.Expect(t, s.Connect, udat.EventConnectionEstablished)
 	s.send(t, message(header{kind: kindData, length: 1}, 1))
 	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want(t, err)
 	_ = c.SetDeadline(time.Now().Add(udattest.Patience))
 	return s, c.(*Conn)
 }
@@ -127,9 +121,7 @@ func TestNonsense(t *testing.T) {
 // Whatever a peer sends along instead of a greeting, it is refused.
 func TestGreetings(t *testing.T) {
 	good := greeting{standard.slots, standard.short, udat.RMRTriplet{SegmentLength: standard.window()}}
-	if _, err := parseGreeting(append(good.bytes(), 0, 0)); err != nil {
-		t.Fatal(err)
-	}
+	want(t, second(parseGreeting(append(good.bytes(), 0, 0))))
 	for what, bad := range map[string]func(g greeting) []byte{
 		"nothing":             func(greeting) []byte { return nil },
 		"something else":      func(greeting) []byte { return []byte("something else") },
@@ -150,28 +142,23 @@ func TestGreetings(t *testing.T) {
 
 // A peer that is not of this protocol is refused, and one that says nothing keeps no other from connecting, and is given up.
 func TestStrangers(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) {
-			a, l := openListener(t, name)
-			a.config.SilenceTimeout = time.Second
-			ia := udattest.Open(t, name)
-			qual := udat.ConnQual(l.address.Port())
-			other := udattest.NewEndpoint(t, ia, nil)
-			if err := other.EP.Connect(l.address.Addr(), qual, udattest.Patience, []byte("something else")); err != nil {
-				t.Fatal(err)
-			}
-			udattest.Expect(t, other.Connect, udat.EventConnectionPeerRejected)
+	eachListener(t, func(t *testing.T, a *Adapter, l *Listener) {
+		a.config.SilenceTimeout = time.Second
+		ia := udattest.Open(t, a.ia.Name())
+		qual := udat.ConnQual(l.address.Port())
+		other := udattest.NewEndpoint(t, ia, nil)
+		want(t, other.EP.Connect(l.address.Addr(), qual, udattest.Patience, []byte("something else")))
+		udattest.Expect(t, other.Connect, udat.EventConnectionPeerRejected)
 
-			silent := connectSilent(t, ia, l)
-			began := time.Now()
-			c, _ := connect(t, a, l)
-			_ = c.Close()
-			udattest.Expect(t, silent.Connect, udat.EventConnectionDisconnected)
-			if took := time.Since(began); took > 5*a.config.SilenceTimeout {
-				t.Errorf("a peer that said nothing stayed for %v", took)
-			}
-		})
-	}
+		silent := connectSilent(t, ia, l)
+		began := time.Now()
+		c, _ := connect(t, a, l)
+		_ = c.Close()
+		udattest.Expect(t, silent.Connect, udat.EventConnectionDisconnected)
+		if took := time.Since(began); took > 5*a.config.SilenceTimeout {
+			t.Errorf("a peer that said nothing stayed for %v", took)
+		}
+	})
 }
 
 // Something else that listens is an error of its own.
@@ -186,9 +173,7 @@ func TestNoStream(t *testing.T) {
 				_, err := a.Dial(udattest.Context(t), "rdma", net.JoinHostPort(a.address.String(), fmt.Sprint(l.ConnQual)))
 				result <- err
 			}()
-			if err := udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR().Accept(server.EP, []byte("welcome")); err != nil {
-				t.Fatal(err)
-			}
+			want(t, udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR().Accept(server.EP, []byte("welcome")))
 			var opError *net.OpError
 			if err := <-result; !errors.Is(err, ErrProtocol) || !errors.As(err, &opError) {
 				t.Errorf("the dial returned %v", err)
@@ -201,28 +186,42 @@ func TestNoStream(t *testing.T) {
 
 // Close of a listener ends the connections that it is making.
 func TestListenerCloseBesideSilent(t *testing.T) {
+	eachListener(t, func(t *testing.T, a *Adapter, l *Listener) {
+		silent := connectSilent(t, udattest.Open(t, a.ia.Name()), l)
+		c, accepted := connect(t, a, l) // and so the listener waits for the first byte of the other, which came before
+		began := time.Now()
+		want(t, l.Close())
+		if err := l.Close(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("the second Close returned %v", err)
+		}
+		udattest.Expect(t, silent.Connect, udat.EventConnectionDisconnected)
+		if took := time.Since(began); took > a.config.SilenceTimeout/2 {
+			t.Errorf("a connection without a first byte outlived its listener by %v", took)
+		}
+		if _, err := accepted.Write([]byte{1}); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.Read(make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func want(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// eachListener runs a test with each adapter and a listener of it.
+func eachListener(t *testing.T, test func(t *testing.T, a *Adapter, l *Listener)) {
 	for _, name := range udattest.Names(t) {
 		t.Run(name, func(t *testing.T) {
 			a, l := openListener(t, name)
-			silent := connectSilent(t, udattest.Open(t, name), l)
-			c, accepted := connect(t, a, l) // and so the listener waits for the first byte of the other, which came before
-			began := time.Now()
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Close(); !errors.Is(err, net.ErrClosed) {
-				t.Errorf("the second Close returned %v", err)
-			}
-			udattest.Expect(t, silent.Connect, udat.EventConnectionDisconnected)
-			if took := time.Since(began); took > a.config.SilenceTimeout/2 {
-				t.Errorf("a connection without a first byte outlived its listener by %v", took)
-			}
-			if _, err := accepted.Write([]byte{1}); err != nil {
-				t.Error(err)
-			}
-			if _, err := c.Read(make([]byte, 1)); err != nil {
-				t.Error(err)
-			}
+			test(t, a, l)
 		})
 	}
 }
@@ -231,14 +230,10 @@ func TestListenerCloseBesideSilent(t *testing.T) {
 func openListener(t *testing.T, name string) (*Adapter, *Listener) {
 	t.Helper()
 	a, err := Open(name, &Config{Linger: udattest.Patience, SilenceTimeout: udattest.Patience}) // machines may be starved
-	if err != nil {
-		t.Fatal(err)
-	}
+	want(t, err)
 	t.Cleanup(func() { _ = a.Close() })
 	l, err := a.Listen(t.Context(), "rdma", ":0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	want(t, err)
 	return a, l.(*Listener)
 }
 
@@ -246,13 +241,9 @@ func openListener(t *testing.T, name string) (*Adapter, *Listener) {
 func connect(t *testing.T, a *Adapter, l *Listener) (x, y *Conn) {
 	t.Helper()
 	c, err := a.Dial(udattest.Context(t), "rdma", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want(t, err)
 	accepted, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	want(t, err)
 	for _, c := range []net.Conn{c, accepted} {
 		_ = c.SetDeadline(time.Now().Add(udattest.Patience))
 	}
@@ -264,9 +255,7 @@ func connectSilent(t *testing.T, ia *udat.IA, l *Listener) *udattest.Endpoint {
 	t.Helper()
 	silent := udattest.NewEndpoint(t, ia, nil)
 	private := greeting{standard.slots, standard.short, udat.RMRTriplet{SegmentLength: standard.window()}}.bytes()
-	if err := silent.EP.Connect(l.address.Addr(), udat.ConnQual(l.address.Port()), udattest.Patience, private); err != nil {
-		t.Fatal(err)
-	}
+	want(t, silent.EP.Connect(l.address.Addr(), udat.ConnQual(l.address.Port()), udattest.Patience, private))
 	udattest.Expect(t, silent.Connect, udat.EventConnectionEstablished)
 	return silent
 }

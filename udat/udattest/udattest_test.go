@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/udattest"
 )
@@ -234,5 +235,14 @@ func TestOptions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestInTestbed(t *testing.T) {
+	for value, want := range map[string]bool{"": false, "1": true} {
+		t.Setenv("UDAT_TESTBED", value)
+		if got := udattest.InTestbed(t); got != want {
+			t.Errorf("with the variable %q it returned %v", value, got)
+		}
 	}
 }

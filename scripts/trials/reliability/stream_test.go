@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/goudat/goudat/udat"
@@ -230,4 +231,134 @@ func (s *scene) deliver(e *udattest.Endpoint, n int, disturb map[int]func()) (re
 	r.expect(s.tell(0))
 	s.meet("")
 	return sent{acknowledged: int(r.received.Load())}
+}
+
+// Over iWARP a message without a receive ends the connection, and a send succeeds when it was handed to the connection.
+// So the receiver of a stream sends credit: an empty message for each creditFor messages whose receives it has posted
+// again. Only messages with credit are known to have arrived.
+const creditFor = posted / 4
+
+var errNoCredit = errors.New("the receiver sends no more credit")
+
+// credit is the sender's credit. A nil credit is unlimited.
+type credit struct {
+	s       *scene
+	e       *udattest.Endpoint
+	granted int
+}
+
+// startCredit is called before the first message.
+func (s *scene) startCredit(e *udattest.Endpoint) *credit {
+	s.Helper()
+	if !s.iwarp {
+		return nil
+	}
+	c := &credit{s: s, e: e, granted: posted}
+	for range posted / creditFor {
+		s.do(e.PostRecv(nil, 0, 0))
+	}
+	return c
+}
+
+// covers reports whether the message with the number may be sent.
+func (c *credit) covers(number int) bool {
+	if c == nil {
+		return true
+	}
+	for {
+		event, err := c.e.Recv.Dequeue()
+		if err != nil || !c.take(event) {
+			return number < c.granted
+		}
+	}
+}
+
+func (c *credit) take(event udat.Event) bool {
+	if event.Err() != nil {
+		return false
+	}
+	c.granted += creditFor
+	return c.e.PostRecv(nil, 0, 0) == nil
+}
+
+// await waits for more credit, as long as the program waits for a completion.
+func (c *credit) await() error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.s.patience)
+	defer cancel()
+	event, err := c.e.Recv.Wait(ctx)
+	if err != nil {
+		return errNoCredit
+	}
+	if !c.take(event) {
+		return event.Err()
+	}
+	return nil
+}
+
+// arrived returns how many messages of a stream are known to have arrived.
+func (c *credit) arrived(result sent) int {
+	if c == nil || result.failure == nil {
+		return result.acknowledged
+	}
+	return c.granted - posted
+}
+
+// give sends credit to the sender.
+func (r *receiver) give() {
+	if received := r.received.Load(); r.s.iwarp && received%creditFor == 0 {
+		_ = r.e.PostSend(nil, uint64(received), udat.CompletionSuppress) // unless the connection has ended
+	}
+}
+
+// Sends wait for a receiver that posts no receives. The sender's own bound ends the wait. A receive that is posted in
+// time is as good as one that was posted before.
+func TestReceiverPostsNothing(t *testing.T) {
+	play(t, "the receiver posts no receives", func(s *scene) {
+		e := s.connect()
+		if s.iwarp {
+			s.withoutReceive(e)
+			return
+		}
+		if !s.near() {
+			s.meet("the sender waits")
+			s.do(e.PostRecv([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
+			s.succeeded(udattest.Wait(s.T, e.Recv))
+			s.meet("")
+			s.reconnect()
+			return
+		}
+		const sends = 4
+		for i := range sends {
+			s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, uint64(i), 0))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if _, err := e.Request.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			s.Errorf("a send without a receive: %v", err)
+		}
+		s.meet("")
+		s.succeeded(udattest.Wait(s.T, e.Request))
+		s.meet("")
+		s.do(e.Disconnect(udat.CloseAbrupt))
+		for range sends - 1 {
+			if event := udattest.Wait(s.T, e.Request); event.Status != udat.DTOErrFlushed {
+				s.Errorf("a send without a receive ends with %v", event.Status)
+			}
+		}
+		s.saw("the send that found a receive succeeded, the others were flushed by the disconnect")
+		s.reconnect()
+	})
+}
+
+// withoutReceive is the case of iWARP: a send without a receive ends the connection. It has succeeded by then, or fails if
+// the end comes while the adapter still sends.
+func (s *scene) withoutReceive(e *udattest.Endpoint) {
+	s.Helper()
+	s.meet("both are connected") // a message that soft-iWARP takes before that may be lost without an end
+	if s.near() {
+		s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, 1, 0))
+		udattest.Expect(s.T, e.Request, udat.EventDTOCompletion)
+	}
+	s.outcome(e)
+	s.reconnect()
 }
