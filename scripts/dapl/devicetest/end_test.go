@@ -295,7 +295,7 @@ func TestConnectTimeoutBesideFree(t *testing.T) {
 		// The thread checks the time late, and then holds the timer.
 		time.Sleep(time.Until(start.Add(timeout + delay + delay/2)))
 		success(t, "EPFree", cgo.EPFree(ep))
-		time.Sleep(delay)
+		time.Sleep(delay) // until the thread lets go of the timer
 		success(t, "CRReject", cgo.CRReject(request, nil))
 		r.drain(t)
 	}, overwriteFreed)

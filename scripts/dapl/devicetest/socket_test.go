@@ -54,7 +54,7 @@ func TestSlowPeers(t *testing.T) {
 				if _, err := dripping.Write([]byte{b}); err != nil {
 					return
 				}
-				time.Sleep(200 * time.Millisecond)
+				time.Sleep(200 * time.Millisecond) // a byte now and then
 			}
 		}()
 
@@ -135,7 +135,7 @@ func inPieces(to, from net.Conn) {
 		if _, err := to.Write(b); err != nil {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond) // so that TCP does not join two bytes
 	}
 }
 
@@ -340,8 +340,8 @@ func TestFailedPolls(t *testing.T) {
 	preloadedSocketCM(t, failedPolls, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		tell(t, "")
-		l := a.listen(t) // which wakes the thread
-		time.Sleep(100 * time.Millisecond)
+		l := a.listen(t)                   // which wakes the thread
+		time.Sleep(100 * time.Millisecond) // while polls fail
 		untell(t)
 		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t))
 		active.connect.empty(t)

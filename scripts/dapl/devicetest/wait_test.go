@@ -246,7 +246,7 @@ func TestCNOTriggeredAtTheEnd(t *testing.T) {
 			_, r := cgo.CNOWait(cno, 10_000)
 			waited <- r
 		}()
-		time.Sleep(50 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // the wait has begun, which nothing tells
 		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
 		if !(<-waited).OK() {
 			_, r := cgo.CNOWait(cno, 0)
