@@ -41,7 +41,6 @@ var measurements = []measurement{
 	{"GetStatus", "status", "poll", 0, 100000, 1, "nothing"},
 	{"Paced", "paced", "wait", 8, 1000, 32, "nothing"},
 	{"Paced", "paced", "wait", 8, 1000, 32, "churn"},
-	{"Paced", "paced", "wait", 8, 1000, 32, "storm"},
 }
 
 // title is the name in the results.

@@ -57,7 +57,7 @@ func meet(args []string, out io.Writer) (*node, error) {
 type order struct {
 	name, how            string
 	bytes, count, window int
-	beside               string // what happens meanwhile, of round trips at a fixed rate: "nothing", "churn" or a "storm" of connections
+	beside               string // what happens meanwhile, of round trips at a fixed rate: "nothing" or "churn"
 }
 
 func (n *node) obey(orders io.Reader, out io.Writer) error {

@@ -27,7 +27,7 @@ func (n *node) paced(o order) (float64, error) {
 	if o.beside == "nothing" {
 		done <- nil
 	} else {
-		go func() { done <- n.churn(o, &stop) }()
+		go func() { done <- n.churn(&stop) }()
 	}
 	trips := n.pacedRoundTrips
 	if n.server {
@@ -93,14 +93,14 @@ func (p *pacer) run() error {
 	return p.node.finish()
 }
 
-// churn makes a connection and ends it, again and again, until stop is set on the client. It pauses, unless it is a storm.
-func (n *node) churn(o order, stop *atomic.Bool) error {
+// churn makes a connection and ends it, again and again, until stop is set on the client. It pauses between two.
+func (n *node) churn(stop *atomic.Bool) error {
 	for {
 		last, err := n.connectOnce(!n.server && stop.Load())
 		if last || err != nil {
 			return err
 		}
-		if !n.server && o.beside != "storm" {
+		if !n.server {
 			time.Sleep(churnPause)
 		}
 	}

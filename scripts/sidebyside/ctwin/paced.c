@@ -65,25 +65,24 @@ static void paced_round_trips(struct node *node, const struct order *o, uint64_t
 
 struct churn {
 	const struct node *node;
-	const struct order *order;
 	atomic_bool stop;
 };
 
-/* Makes a connection and ends it, again and again, until the client is to stop. It pauses, unless it is a storm. */
+/* Makes a connection and ends it, again and again, until the client is to stop. It pauses between two. */
 static void *churn(void *argument)
 {
 	struct churn *c = argument;
 	bool server = c->node->side.server;
 
 	while (!connect_once(c->node, !server && atomic_load(&c->stop)))
-		if (!server && !is(c->order->beside, "storm"))
+		if (!server)
 			usleep(CHURN_PAUSE);
 	return NULL;
 }
 
 double paced(struct node *node, const struct order *o, uint64_t *times)
 {
-	struct churn c = { .node = node, .order = o };
+	struct churn c = { .node = node };
 	bool quiet = is(o->beside, "nothing");
 	pthread_t thread;
 

@@ -40,7 +40,7 @@ struct order {
 	char name[32], how[32];
 	size_t bytes;
 	int count, window;
-	char beside[32]; /* what happens meanwhile, of round trips at a fixed rate: "nothing", "churn" or a "storm" of connections */
+	char beside[32]; /* what happens meanwhile, of round trips at a fixed rate: "nothing" or "churn" */
 };
 
 bool is(const char *text, const char *other);

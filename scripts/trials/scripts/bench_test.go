@@ -20,7 +20,7 @@ func TestBench(t *testing.T) {
 			"RoundTrip/how=poll/bytes=8/", "RoundTrip/how=poll/bytes=32768/", "RoundTrip/how=wait/bytes=8/", "RoundTrip/how=sleep/bytes=8/",
 			"Mailbox/how=poll/bytes=4096/", "Send/how=poll/bytes=8/", "Send/how=wait/bytes=8/", "Write/how=poll/bytes=65536/",
 			"Read/how=poll/bytes=1048576/", "Connect/how=wait/bytes=0/", "GetStatus/how=poll/bytes=0/",
-			"Paced/beside=nothing/how=wait/bytes=8/", "Paced/beside=churn/how=wait/bytes=8/", "Paced/beside=storm/how=wait/bytes=8/",
+			"Paced/beside=nothing/how=wait/bytes=8/", "Paced/beside=churn/how=wait/bytes=8/",
 		},
 		"--scale": {"Endpoints/evds=shared/count=4/", "Endpoints/evds=own/count=4/", "Wake/waiters=100/evds=100/"},
 	} {
