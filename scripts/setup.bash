@@ -70,7 +70,7 @@ native_home() {
 
 # native_recipe prints a short checksum of what a build is made by. Clones with other patches have another.
 native_recipe() {
-	cat -- "${checkout:?}/scripts/native" "$checkout"/scripts/dapl/*/*.patch | sha256sum | cut -c1-12
+	cat -- "${checkout:?}"/scripts/{native,tsan.supp} "$checkout"/scripts/dapl/*/*.patch | sha256sum | cut -c1-12
 }
 
 # native_build VARIANT: prints the folder of this clone's build.

@@ -465,6 +465,7 @@ func TestReceiveBesideFailedAccept(t *testing.T) {
 				}
 			}
 			udattest.NoEvent(t, server.Recv)
+			want(t, server.Free())
 		}
 	})
 }

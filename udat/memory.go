@@ -16,7 +16,7 @@ import (
 
 // AllocMemory allocates size bytes of zeroed, page-aligned memory outside the Go heap and registers
 // it. Free returns the memory to the system: do not use the slice of Bytes after that. The adapter
-// may keep freed memory for a while, at most 256 bytes for each endpoint.
+// may keep freed memory for a while, at most 256 bytes for each of its objects.
 //
 //	Implements: DAT_RETURN dat_lmr_create(...), see RegisterMemory
 func AllocMemory(pz *PZ, size int, privileges MemPriv) (*LMR, error) {
@@ -123,13 +123,13 @@ type retired struct {
 	bytes   int
 }
 
-// keptPerEndpoint is how many bytes of freed regions an adapter keeps at most for each of its
-// endpoints, so that a free does not take longer for each endpoint that there is.
-const keptPerEndpoint = 256
+// keptPerObject is how many bytes of freed regions an adapter keeps at most for each of its
+// objects, so that a free does not take longer for each endpoint that there is.
+const keptPerObject = 256
 
 // retire gives the memory of a freed region back, now or with that of later ones.
 func (ia *IA) retire(lmr *LMR) {
-	most := keptPerEndpoint * ia.countObjects()
+	most := keptPerObject * ia.countObjects()
 	r := &ia.retired
 	r.mu.Lock()
 	r.regions, r.bytes = append(r.regions, lmr), r.bytes+len(lmr.mapping)

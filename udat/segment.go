@@ -58,7 +58,7 @@ func (lmr *LMR) segment(op string, address uint64, length int) (Segment, error) 
 }
 
 // RMRTriplet names the piece of length bytes at offset, for a peer to read or write. The region
-// needs the remote privileges for that.
+// needs MemPrivRemoteRead or MemPrivRemoteWrite for that.
 func (lmr *LMR) RMRTriplet(offset, length int) (RMRTriplet, error) {
 	s, err := lmr.Segment(offset, length)
 	if err != nil {

@@ -1,10 +1,4 @@
-/*
- * Posting of data transfer operations on an endpoint.
- *
- * The providers build the code of a post that the verbs layer refuses from
- * errno, which that layer does not always set: left at 0, a refused post would
- * report success and never complete. Each post therefore starts from EINVAL.
- */
+/* Posting of data transfer operations on an endpoint. */
 #ifndef GOUDAT_DTO_H
 #define GOUDAT_DTO_H
 
@@ -22,7 +16,6 @@ static inline DAT_RETURN goudat_ep_post_send(goudat_handle ep, DAT_COUNT num_seg
 					     DAT_LMR_TRIPLET *local_iov, uint64_t cookie,
 					     DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ep_post_send((DAT_EP_HANDLE)ep, num_segments, local_iov,
 				goudat_dto_cookie(cookie), flags);
 }
@@ -31,7 +24,6 @@ static inline DAT_RETURN goudat_ep_post_recv(goudat_handle ep, DAT_COUNT num_seg
 					     DAT_LMR_TRIPLET *local_iov, uint64_t cookie,
 					     DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ep_post_recv((DAT_EP_HANDLE)ep, num_segments, local_iov,
 				goudat_dto_cookie(cookie), flags);
 }
@@ -41,7 +33,6 @@ static inline DAT_RETURN goudat_ep_post_rdma_read(goudat_handle ep, DAT_COUNT nu
 						  const DAT_RMR_TRIPLET *remote_iov,
 						  DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ep_post_rdma_read((DAT_EP_HANDLE)ep, num_segments, local_iov,
 				     goudat_dto_cookie(cookie), remote_iov, flags);
 }
@@ -51,7 +42,6 @@ static inline DAT_RETURN goudat_ep_post_rdma_write(goudat_handle ep, DAT_COUNT n
 						   const DAT_RMR_TRIPLET *remote_iov,
 						   DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ep_post_rdma_write((DAT_EP_HANDLE)ep, num_segments, local_iov,
 				      goudat_dto_cookie(cookie), remote_iov, flags);
 }

@@ -26,7 +26,6 @@ static inline DAT_RETURN goudat_ib_post_rdma_write_immed(goudat_handle ep, DAT_C
 							 DAT_UINT32 immediate,
 							 DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ib_post_rdma_write_immed((DAT_EP_HANDLE)ep, num_segments, local_iov,
 					    goudat_dto_cookie(cookie), remote_iov, immediate,
 					    flags);
@@ -37,7 +36,6 @@ static inline DAT_RETURN goudat_ib_post_fetch_and_add(goudat_handle ep, DAT_UINT
 						      DAT_RMR_TRIPLET *remote_iov,
 						      DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ib_post_fetch_and_add((DAT_EP_HANDLE)ep, add, local_iov,
 					 goudat_dto_cookie(cookie), remote_iov, flags);
 }
@@ -47,7 +45,6 @@ static inline DAT_RETURN goudat_ib_post_cmp_and_swap(goudat_handle ep, DAT_UINT6
 						     uint64_t cookie, DAT_RMR_TRIPLET *remote_iov,
 						     DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ib_post_cmp_and_swap((DAT_EP_HANDLE)ep, compare, swap, local_iov,
 					goudat_dto_cookie(cookie), remote_iov, flags);
 }
@@ -56,7 +53,6 @@ static inline DAT_RETURN goudat_ib_post_send_ud(goudat_handle ep, DAT_COUNT num_
 						DAT_LMR_TRIPLET *local_iov, void *ah,
 						uint64_t cookie, DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ib_post_send_ud((DAT_EP_HANDLE)ep, num_segments, local_iov, ah,
 				   goudat_dto_cookie(cookie), flags);
 }
@@ -65,7 +61,6 @@ static inline DAT_RETURN goudat_ib_post_recv_ud(goudat_handle ep, DAT_COUNT num_
 						DAT_LMR_TRIPLET *local_iov, uint64_t cookie,
 						DAT_COMPLETION_FLAGS flags)
 {
-	errno = EINVAL;
 	return dat_ib_post_recv_ud((DAT_EP_HANDLE)ep, num_segments, local_iov,
 				   goudat_dto_cookie(cookie), flags);
 }

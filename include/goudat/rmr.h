@@ -24,7 +24,6 @@ static inline DAT_RETURN goudat_rmr_bind(goudat_handle rmr, goudat_handle lmr,
 					 goudat_handle ep, uint64_t cookie,
 					 DAT_COMPLETION_FLAGS flags, DAT_RMR_CONTEXT *context)
 {
-	errno = EINVAL;
 	return dat_rmr_bind((DAT_RMR_HANDLE)rmr, (DAT_LMR_HANDLE)lmr, lmr_triplet, privileges,
 			    va_type, (DAT_EP_HANDLE)ep, goudat_dto_cookie(cookie), flags, context);
 }

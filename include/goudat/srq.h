@@ -22,7 +22,6 @@ static inline DAT_RETURN goudat_srq_free(goudat_handle srq)
 static inline DAT_RETURN goudat_srq_post_recv(goudat_handle srq, DAT_COUNT num_segments,
 					      DAT_LMR_TRIPLET *local_iov, uint64_t cookie)
 {
-	errno = EINVAL;
 	return dat_srq_post_recv((DAT_SRQ_HANDLE)srq, num_segments, local_iov,
 				 goudat_dto_cookie(cookie));
 }
