@@ -154,10 +154,11 @@ func (lmr *LMR) Query() (LMRParam, error) {
 
 func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 
-// Free deregisters the memory and then unpins it. Outstanding operations on it fail with
-// DTOErrLocalProtection and end their connection, as in C: wait for their completions first. A peer
-// that still uses the RMRTriplet gets DTOErrRemoteAccess. Free waits for requests that are being
-// posted, and fails with ErrInvalidState while an RMR is bound to the memory.
+// Free deregisters the memory and then unpins it. Outstanding operations on it fail, as in C, and end
+// their connection: wait for their completions first. The status is DTOErrLocalProtection, or what
+// the device takes the fault for. A peer that still uses the RMRTriplet gets DTOErrRemoteAccess.
+// Free waits for requests that are being posted, and fails with ErrInvalidState while an RMR is
+// bound to the memory.
 //
 //	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {

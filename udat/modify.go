@@ -26,7 +26,7 @@ const unsupportedEPFields = EPParamMask(cgo.EPFieldServiceType | cgo.EPFieldQOS 
 //   - ErrInvalidParameter for a value out of range or, with errors.ErrUnsupported, for a field that
 //     no provider supports
 //
-// Posted receives stay, but fail outside a new zone with DTOErrLocalProtection.
+// Posted receives stay, but fail outside a new zone, as after LMR.Free.
 //
 //	Implements: DAT_RETURN dat_ep_modify(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)

@@ -106,6 +106,7 @@ const module = "github.com/goudat/goudat/"
 var inShards = map[string]int{
 	module + "udat":                       4,
 	module + "scripts/trials/conformance": 2,
+	module + "scripts/dapl/devicetest":    2,
 	module + "udat/stream":                2,
 	module + "scripts/vm/testbed":         2,
 	module + "examples/interop/dtest":     2,
