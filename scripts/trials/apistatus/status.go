@@ -24,7 +24,7 @@ var exceptions = []exception{
 	{"dat_ep_recv_query", false, "none: no provider reports how many receives are in use: EP.GetStatus says whether there are any, a program counts them"},
 	{"dat_ep_set_watermark", false, "none: no provider limits the receives that an endpoint takes from a shared receive queue"},
 	{"dat_set_consumer_context dat_get_consumer_context", false, "none: a program keeps what belongs to an object in a struct with it, or in a map by its pointer"},
-	{"dat_get_handle_type", false, "none: a type switch tells what an Object is"},
+	{"dat_get_handle_type", false, "none: each kind of object has a type of its own, which a type switch tells"},
 	{"dat_ib_post_send_ud dat_ib_ud_ah_free dat_ib_ud_cm_free", false, "none: no provider connects an endpoint for unreliable datagrams over RoCE or iWARP"},
 	{"dat_ib_post_recv_ud", false, "`EP.PostRecv`, as for dat_ep_post_recv"},
 	{"dat_ia_openv", false, "`Open`, as for dat_ia_open"},
