@@ -91,9 +91,9 @@ func Send[T Number](c *Comm, numbers []T, dest, tag int) error {
 	return err
 }
 
-// Recv receives a message from rank source, or from any with AnySource, and with a tag, or any with AnyTag. The
-// message may have fewer numbers than the slice; see Status.Count. If it has more, Recv fails with ErrTruncated, and
-// for another kind of numbers with ErrType.
+// Recv receives a message from rank source, or from any with AnySource, and with a tag, or any with AnyTag. Messages
+// from one rank do not overtake each other. The message may have fewer numbers than the slice; see Status.Count. If it
+// has more, Recv fails with ErrTruncated, and for another kind of numbers with ErrType.
 func Recv[T Number](c *Comm, numbers []T, source, tag int) (Status, error) {
 	return Irecv(c, numbers, source, tag).Wait()
 }

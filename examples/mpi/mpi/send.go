@@ -126,7 +126,6 @@ func (p *peer) advance(o *outgoing) (bool, error) {
 	if sent {
 		p.number++
 		p.offered++
-		p.world.stats.Offered++
 		p.offers[p.offered] = o
 	}
 	return sent, err

@@ -54,8 +54,7 @@ type World struct {
 	failed  context.Context // ends when the world fails or is closed
 	end     context.CancelFunc
 	work    sync.WaitGroup // the World's goroutines
-	// forget stops watching the context of Init.
-	forget func() bool
+	forget  func() bool    // stops watching the context of Init
 
 	ia            *udat.IA
 	pz            *udat.PZ
@@ -405,12 +404,7 @@ func (w *World) settle() {
 }
 
 // Adapter returns the name of the adapter, "" for a process without a launcher.
-func (w *World) Adapter() string {
-	if w.ia == nil {
-		return ""
-	}
-	return w.ia.Name()
-}
+func (w *World) Adapter() string { return w.ia.Name() }
 
 // providerName returns a name that differs for providers that cannot connect to each other.
 func providerName(attr udat.ProviderAttr) string {
@@ -421,7 +415,6 @@ func providerName(attr udat.ProviderAttr) string {
 type Stats struct {
 	Short      uint64 // messages written into peers' rings, including those of the protocol
 	Eager      uint64 // messages sent to shared receive queues, including those of the protocol
-	Offered    uint64 // messages that were offered for the receiver to read
 	Parted     uint64 // connections that were ended because there were too many
 	Sleeps     uint64 // times that a goroutine slept because nothing arrived
 	Registered uint64 // long messages, and long pieces of windows, whose memory was registered
