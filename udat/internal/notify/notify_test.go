@@ -544,18 +544,24 @@ func TestPanicInContext(t *testing.T) {
 	})
 }
 
-func TestSpinLetsOthersRun(t *testing.T) {
+// Those who take events let others run, also if they find some each time.
+func TestTakingLetsOthersRun(t *testing.T) {
 	f := newFake(t, 0)
-	f.await(func() bool { // others end timeslices, too
-		f.post(2)
-		f.q.slice = timeslice{begun: time.Since(processBegun) - longestSlice}
-		spendSlice()
-		if raw, r := f.q.Spin(2, 0); len(raw) != 2 {
-			t.Fatalf("got %d events, %v", len(raw), r)
-		}
-		f.q.Unlock()
-		return sliceEnded()
-	})
+	for name, take := range map[string]func() ([]cgo.Event, cgo.Return){
+		"Spin": func() ([]cgo.Event, cgo.Return) { return f.q.Spin(2, 0) },
+		"Wait": func() ([]cgo.Event, cgo.Return) { return f.q.Wait(t.Context(), 2, 1) },
+	} {
+		f.await(func() bool { // others end timeslices, too
+			f.post(2)
+			f.q.slice = timeslice{begun: time.Since(processBegun) - longestSlice}
+			spendSlice()
+			if raw, r := take(); len(raw) != 2 {
+				t.Fatalf("%s: got %d events, %v", name, len(raw), r)
+			}
+			f.q.Unlock()
+			return sliceEnded()
+		})
+	}
 }
 
 // The clock is read again after few short messages, and after anything else at once.

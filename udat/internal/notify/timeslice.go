@@ -7,10 +7,10 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// A timeslice is the time that a goroutine which spins has had a processor. Go's runtime takes the
-// processor of a goroutine that it has found in C for 10 ms, and then looks for more of them every
+// A timeslice is the time that a goroutine which takes events has had a processor. Go's runtime takes
+// the processor of a goroutine that it has found in C for 10 ms, and then looks for more of them every
 // 20 µs, for a millisecond and longer: on a machine whose processors are all in use, at the cost of
-// those who spin. A goroutine that lets others run before that is left in peace.
+// those who take events. A goroutine that lets others run before that is left in peace.
 //
 // Nothing tells which goroutine calls. Each queue has a timeslice, as if one
 // goroutine polled that and no other.

@@ -46,13 +46,27 @@ func (q *Queue) Wait(ctx context.Context, most, need int) ([]cgo.Event, cgo.Retu
 
 // tryTake takes events if need of them are there, and then leaves the queue locked.
 func (q *Queue) tryTake(most, need int) (raw []cgo.Event, r cgo.Return) {
-	if !q.LockUnlessBlocked() {
+	if !q.lockForSlice() {
 		return nil, cgo.Success.Return()
 	}
-	if raw, r = q.tryTakeLocked(most, need); len(raw) == 0 {
+	raw, r = q.tryTakeLocked(most, need)
+	q.slice.count(raw)
+	if len(raw) == 0 {
 		q.mu.Unlock()
 	}
 	return raw, r
+}
+
+// lockForSlice is LockUnlessBlocked for a goroutine that takes events again and again. It lets other
+// goroutines run before, if that is due: also if there are always events, so that it never sleeps.
+func (q *Queue) lockForSlice() bool {
+	locked := q.LockUnlessBlocked()
+	if locked && q.slice.over() {
+		q.mu.Unlock()
+		runtime.Gosched()
+		locked = q.LockUnlessBlocked()
+	}
+	return locked
 }
 
 // tryTakeLocked is tryTake with the queue locked. Too few events are a success.
@@ -80,16 +94,9 @@ func (q *Queue) tryTakeLocked(most, need int) ([]cgo.Event, cgo.Return) {
 const MostSpin = 50 * time.Microsecond
 
 // Spin looks for events again and again for up to budget, at most MostSpin, in C. It returns
-// up to most of them, and leaves the queue locked then. It lets other goroutines run before, if
-// that is due.
+// up to most of them, and leaves the queue locked then.
 func (q *Queue) Spin(most int, budget time.Duration) ([]cgo.Event, cgo.Return) {
-	taking := q.LockUnlessBlocked()
-	if taking && q.slice.over() {
-		q.mu.Unlock()
-		runtime.Gosched()
-		taking = q.LockUnlessBlocked()
-	}
-	if !taking {
+	if !q.lockForSlice() {
 		runtime.Gosched()
 		return nil, cgo.Success.Return()
 	}
@@ -147,9 +154,6 @@ func (q *Queue) block(ctx context.Context, w *waiter, most int) (raw []cgo.Event
 	n, raw := 0, q.Scratch(most)
 	r = unwaitable
 	if ctx.Err() == nil {
-		if q.slice.over() {
-			runtime.Gosched()
-		}
 		n, r = q.library.wait(q.handle, cgo.TimeoutInfinite, int32(w.need), raw)
 	}
 	interrupted := n == 0 && (r == unwaitable || ctx.Err() != nil) // a context may panic, and events must not be lost
