@@ -134,8 +134,8 @@ func TestEmptySegments(t *testing.T) {
 	})
 }
 
-// unarmedQueues refuses to arm completion queues, and posts, with a reason that is returned and not in errno, where there
-// is that of an earlier call, or none.
+// unarmedQueues arms one completion queue more, and refuses to arm others, and posts, with a reason that is returned and not
+// in errno, where there is that of an earlier call, or none.
 const unarmedQueues = `
 static struct ibv_context_ops device;
 
@@ -149,7 +149,10 @@ static int poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 
 static int req_notify_cq(struct ibv_cq *cq, int solicited)
 {
-	return told() ? EINVAL : device.req_notify_cq(cq, solicited);
+	static int armed;
+
+	armed = told() ? armed + 1 : 0;
+	return armed > 1 ? EINVAL : device.req_notify_cq(cq, solicited);
 }
 
 static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
@@ -183,16 +186,24 @@ struct ibv_context *ibv_open_device(struct ibv_device *of)
 }
 `
 
-// A wait for completions of which nothing would tell fails.
+// A wait for completions arms the queue once, also after one that a completion has ended, and fails if nothing would tell of
+// them.
 func TestUnarmedQueue(t *testing.T) {
 	preloaded(t, unarmedQueues, func(t *testing.T, a *adapter) {
-		evd := a.createEVD(t, queueLength, 0, cgo.EVDDTO)
+		active, passive := a.connectedPair(t)
+		evd := passive.recv.EVDHandle
+		success(t, "EVDDisable", cgo.EVDDisable(evd)) // or the end of a wait arms it for the CNO
+		passive.postRecv(t, 1)
+		ended := startWait(t, evd, cgo.TimeoutInfinite, 1)
+		active.deliver(t, 1)
+		success(t, "EVDWait", waitEnd(t, ended).Return)
 		tell(t, "")
-		var event cgo.Event
-		const soon = 100000 // microseconds, without a wait if all is well
-		_, r := cgo.EVDWait(evd, soon, 1, &event)
-		outcome(t, "EVDWait", r, cgo.InvalidParameter, cgo.NoSubtype)
-		success(t, "EVDFree", cgo.EVDFree(evd))
+		const soon = 100000 // microseconds
+		for _, want := range []cgo.ReturnType{cgo.TimeoutExpired, cgo.InvalidParameter} {
+			_, r := cgo.EVDWait(evd, soon, 1, new(cgo.Event))
+			outcome(t, "EVDWait", r, want, cgo.NoSubtype)
+		}
+		untell(t)
 	})
 }
 
