@@ -7,44 +7,6 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-func TestPZQuery(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		pz := a.newPZ(t)
-		var param cgo.PZParam
-		success(t, "PZQuery", cgo.PZQuery(pz, cgo.PZFieldAll, &param))
-		if param.IAHandle != a.IAHandle {
-			t.Errorf("the zone's adapter is %#x, want %#x", param.IAHandle, a.IAHandle)
-		}
-		a.newMemory(t, pz)
-		outcome(t, "PZFree", cgo.PZFree(pz), cgo.InvalidState, cgo.InvalidStatePZInUse)
-	})
-}
-
-func TestLMRQuery(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		pz := a.newPZ(t)
-		m := a.newMemory(t, pz)
-		var param cgo.LMRParam
-		success(t, "LMRQuery", cgo.LMRQuery(m.LMRHandle, cgo.LMRFieldAll, &param))
-		want := cgo.LMRParam{
-			IAHandle:          a.IAHandle,
-			MemType:           cgo.MemTypeVirtual,
-			RegionDesc:        cgo.RegionDescription{Address: m.address, SharedMemoryID: param.RegionDesc.SharedMemoryID},
-			Length:            memorySize,
-			PZHandle:          pz,
-			MemPriv:           memoryPrivileges,
-			VAType:            cgo.VATypeVA,
-			LMRContext:        m.lmrContext,
-			RMRContext:        m.rmrContext,
-			RegisteredSize:    memorySize,
-			RegisteredAddress: uint64(m.address),
-		}
-		if param != want {
-			t.Errorf("got the parameters\n%+v, want\n%+v", param, want)
-		}
-	})
-}
-
 func TestLMRCreateOfOtherMemory(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		pz := a.newPZ(t)
@@ -78,15 +40,6 @@ func TestLMRCreateOfOtherMemory(t *testing.T) {
 				}
 			})
 		}
-	})
-}
-
-func TestLMRSync(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		m := a.newMemory(t, a.newPZ(t))
-		segments := []cgo.LMRTriplet{m.local(0, 16), m.local(64, 16)}
-		success(t, "LMRSyncRDMARead", cgo.LMRSyncRDMARead(a.IAHandle, segments))
-		success(t, "LMRSyncRDMAWrite", cgo.LMRSyncRDMAWrite(a.IAHandle, segments))
 	})
 }
 

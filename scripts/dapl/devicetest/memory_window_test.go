@@ -10,8 +10,7 @@ import (
 // hasWindows reports whether the device has memory windows. Soft-iWARP has none.
 func (a *adapter) hasWindows(t testing.TB) bool {
 	t.Helper()
-	attr := queryIA(t, a.IAHandle)
-	return attr.MaxRMRs > 0
+	return queryIA(t, a.IAHandle).MaxRMRs > 0
 }
 
 // forEachWithWindows runs a test on the adapters of devices with memory windows.
@@ -25,7 +24,7 @@ func forEachWithWindows(t *testing.T, test func(t *testing.T, a *adapter)) {
 	})
 }
 
-// newWindow makes a window for the test, and createWindow one that the caller frees.
+// newWindow makes a window that is freed when the test ends, and createWindow one that the caller frees.
 func newWindow(t testing.TB, pz cgo.PZHandle) cgo.RMRHandle {
 	t.Helper()
 	rmr := createWindow(t, pz)
@@ -42,6 +41,14 @@ func createWindow(t testing.TB, pz cgo.PZHandle) cgo.RMRHandle {
 
 func bind(rmr cgo.RMRHandle, e *endpoint, m *memory, segment cgo.LMRTriplet, privileges cgo.MemPriv) (uint32, cgo.Return) {
 	return cgo.RMRBind(rmr, m.LMRHandle, &segment, privileges, cgo.VATypeVA, e.EPHandle, 9, cgo.CompletionDefault)
+}
+
+// startBind binds a window for reads of the peer, and leaves the completion to the caller.
+func startBind(t testing.TB, rmr cgo.RMRHandle, e *endpoint, m *memory, segment cgo.LMRTriplet) (context uint32) {
+	t.Helper()
+	context, r := bind(rmr, e, m, segment, cgo.MemPrivRemoteRead)
+	success(t, "RMRBind", r)
+	return context
 }
 
 // bound binds a window to memory, a piece of length 0 unbinds it, and returns its context.
@@ -222,18 +229,18 @@ func TestMemoryWindowRefuses(t *testing.T) {
 		p := a.newWindowPair(t)
 		m := p.owner.memory
 		rmr := newWindow(t, p.owner.pz)
-		page, address := newPage(t)
-		readable := &memory{bytes: page, address: address}
-		var r cgo.Return
-		readable.LMRHandle, readable.lmrContext, _, _, r = cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, p.owner.pz, cgo.MemPrivLocalRead, cgo.VATypeVA)
+		_, address := newPage(t)
+		readable, context, _, _, r := cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, p.owner.pz, cgo.MemPrivLocalRead, cgo.VATypeVA)
 		success(t, "LMRCreateVirtual", r)
-		t.Cleanup(func() { success(t, "LMRFree", cgo.LMRFree(readable.LMRHandle)) })
-		unconnected := a.makeEndpoint(t, parts{pz: p.owner.pz})
-		whole := m.local(0, memorySize)
+		t.Cleanup(func() { success(t, "LMRFree", cgo.LMRFree(readable)) })
+		unconnected := a.makeEndpoint(t, parts{pz: p.owner.pz}).EPHandle
+		whole, foreign := m.local(0, memorySize), p.peer.memory.local(0, 8)
+		unwritable := cgo.LMRTriplet{VirtualAddress: uint64(address), SegmentLength: 8, LMRContext: context}
 		tooLong, below, wrapping := whole, whole, whole
 		tooLong.SegmentLength++
 		below.VirtualAddress--
 		wrapping.VirtualAddress, wrapping.SegmentLength = ^uint64(0)-7, 64
+		ep, peer := p.owner.EPHandle, p.peer.EPHandle
 		for _, test := range []struct {
 			name       string
 			lmr        cgo.LMRHandle
@@ -245,128 +252,76 @@ func TestMemoryWindowRefuses(t *testing.T) {
 			want       cgo.ReturnType
 			subtype    cgo.ReturnSubtype
 		}{
-			{"unconnected", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, unconnected.EPHandle, 0, cgo.InvalidState, cgo.InvalidStateEPUnconnected},
+			{"unconnected", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, unconnected, 0, cgo.InvalidState, cgo.InvalidStateEPUnconnected},
 			{"null endpoint", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, 0, 0, cgo.InvalidHandle, cgo.InvalidHandleEP},
-			{"null LMR", 0, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidHandle, cgo.InvalidHandleLMR},
-			{"no segment", m.LMRHandle, nil, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
-			{"too long", m.LMRHandle, &tooLong, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
-			{"below", m.LMRHandle, &below, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
-			{"wrapping", m.LMRHandle, &wrapping, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.InvalidParameter, cgo.InvalidArg3},
-			{"zero-based", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeZB, p.owner.EPHandle, 0, cgo.ModelNotSupported, cgo.NoSubtype},
-			{"suppressed", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, cgo.CompletionSuppress, cgo.InvalidParameter, cgo.InvalidArg8},
-			{"endpoint's zone", p.peer.memory.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, p.peer.EPHandle, 0, cgo.ProtectionViolation, cgo.NoSubtype},
-			{"region's zone", p.peer.memory.LMRHandle, ptr(p.peer.memory.local(0, 8)), cgo.MemPrivAll, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.ProtectionViolation, cgo.NoSubtype},
-			{"read", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivRemoteRead, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
-			{"write", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivRemoteWrite, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
-			{"atomic", readable.LMRHandle, ptr(readable.local(0, 8)), cgo.MemPrivIBRemoteAtomic, cgo.VATypeVA, p.owner.EPHandle, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
+			{"null LMR", 0, &whole, cgo.MemPrivAll, cgo.VATypeVA, ep, 0, cgo.InvalidHandle, cgo.InvalidHandleLMR},
+			{"no segment", m.LMRHandle, nil, cgo.MemPrivAll, cgo.VATypeVA, ep, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"too long", m.LMRHandle, &tooLong, cgo.MemPrivAll, cgo.VATypeVA, ep, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"below", m.LMRHandle, &below, cgo.MemPrivAll, cgo.VATypeVA, ep, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"wrapping", m.LMRHandle, &wrapping, cgo.MemPrivAll, cgo.VATypeVA, ep, 0, cgo.InvalidParameter, cgo.InvalidArg3},
+			{"zero-based", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeZB, ep, 0, cgo.ModelNotSupported, cgo.NoSubtype},
+			{"suppressed", m.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, ep, cgo.CompletionSuppress, cgo.InvalidParameter, cgo.InvalidArg8},
+			{"endpoint's zone", p.peer.memory.LMRHandle, &whole, cgo.MemPrivAll, cgo.VATypeVA, peer, 0, cgo.ProtectionViolation, cgo.NoSubtype},
+			{"region's zone", p.peer.memory.LMRHandle, &foreign, cgo.MemPrivAll, cgo.VATypeVA, ep, 0, cgo.ProtectionViolation, cgo.NoSubtype},
+			{"read", readable, &unwritable, cgo.MemPrivRemoteRead, cgo.VATypeVA, ep, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
+			{"write", readable, &unwritable, cgo.MemPrivRemoteWrite, cgo.VATypeVA, ep, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
+			{"atomic", readable, &unwritable, cgo.MemPrivIBRemoteAtomic, cgo.VATypeVA, ep, 0, cgo.PrivilegesViolation, cgo.PrivilegesWrite},
 		} {
-			t.Run(test.name, func(t *testing.T) {
-				_, r := cgo.RMRBind(rmr, test.lmr, test.segment, test.privileges, test.va, test.ep, 1, test.flags)
-				outcome(t, "RMRBind", r, test.want, test.subtype)
-			})
+			_, r := cgo.RMRBind(rmr, test.lmr, test.segment, test.privileges, test.va, test.ep, 1, test.flags)
+			outcome(t, "RMRBind, "+test.name, r, test.want, test.subtype)
 		}
 	})
 }
 
-// A window can grant a privilege that its region lacks.
-func TestMemoryWindowPrivileges(t *testing.T) {
-	forEachWithWindows(t, func(t *testing.T, a *adapter) {
-		p := a.newWindowPair(t)
-		page, address := newPage(t)
-		local := &memory{bytes: page, address: address}
-		var r cgo.Return
-		local.LMRHandle, local.lmrContext, _, _, r = cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, p.owner.pz, cgo.MemPrivLocalRead|cgo.MemPrivLocalWrite, cgo.VATypeVA)
-		success(t, "LMRCreateVirtual", r)
-		rmr := createWindow(t, p.owner.pz)
-		context := bound(t, rmr, p.owner, local, local.local(0, 64), cgo.MemPrivRemoteRead)
-		p.reaches(t, context, local, 0, false)
-		success(t, "RMRFree", cgo.RMRFree(rmr))
-		success(t, "LMRFree", cgo.LMRFree(local.LMRHandle))
-	})
-}
-
-func ptr[T any](v T) *T { return &v }
-
-// While a bind has not completed, its window can neither be bound again nor freed. The end of the endpoint completes it.
+// Until its bind completes, a window can neither be bound nor freed, nor its memory. The reset of the endpoint completes it.
 func TestMemoryWindowPending(t *testing.T) {
 	forEachWithWindows(t, func(t *testing.T, a *adapter) {
-		evd := a.newEVD(t, queueLength, 0, cgo.EVDDTO) // nobody looks at it but the test
-		owner := a.makeEndpoint(t, parts{request: evd})
-		l, peer := a.listen(t), a.newEndpoint(t)
-		a.connect(t, l, peer, owner)
-		rmr := createWindow(t, owner.pz)
-		piece := owner.memory.local(0, 64)
-		for range 2 {
-			_, r := bind(rmr, owner, owner.memory, piece, cgo.MemPrivRemoteRead)
-			success(t, "RMRBind", r)
-			_, r = bind(rmr, owner, owner.memory, piece, cgo.MemPrivRemoteRead)
-			outcome(t, "RMRBind again", r, cgo.InvalidState, cgo.NoSubtype)
-			outcome(t, "RMRFree", cgo.RMRFree(rmr), cgo.InvalidState, cgo.NoSubtype)
-			outcome(t, "LMRFree", cgo.LMRFree(owner.memory.LMRHandle), cgo.InvalidState, cgo.InvalidStateLMRInUse)
-			var event cgo.Event
-			eventually(t, "the bind completes", func() bool { return cgo.EVDDequeue(evd, &event).OK() })
-			if bind := event.RMRBind(); event.Number != cgo.EventRMRBindCompletion || bind.RMRHandle != rmr || bind.Status != cgo.DTOSuccess {
-				t.Fatalf("got the event %v: %+v", event.Number, bind)
-			}
-		}
-		// The reset of the endpoint ends a bind whose completion nobody has taken.
-		_, r := bind(rmr, owner, owner.memory, cgo.LMRTriplet{}, 0)
-		success(t, "RMRBind", r)
+		owner := a.makeEndpoint(t, parts{request: a.newEVD(t, queueLength, 0, cgo.EVDDTO)}) // nobody looks at it but the test
+		peer := a.newPeer(t, owner)
+		rmr, piece := createWindow(t, owner.pz), owner.memory.local(0, 64)
+		startBind(t, rmr, owner, owner.memory, piece)
+		_, r := bind(rmr, owner, owner.memory, piece, cgo.MemPrivRemoteRead)
+		outcome(t, "RMRBind again", r, cgo.InvalidState, cgo.NoSubtype)
+		outcome(t, "RMRFree", cgo.RMRFree(rmr), cgo.InvalidState, cgo.NoSubtype)
+		outcome(t, "LMRFree", cgo.LMRFree(owner.memory.LMRHandle), cgo.InvalidState, cgo.InvalidStateLMRInUse)
 		disconnect(t, peer, owner)
 		reset(t, owner, peer)
 		success(t, "RMRFree", cgo.RMRFree(rmr))
-		event := dequeue(t, evd)
-		if event.Number != cgo.EventRMRBindCompletion {
+		if event := dequeue(t, owner.request.EVDHandle); event.Number != cgo.EventRMRBindCompletion {
 			t.Errorf("got the event %v", event.Number)
 		}
-		a.connect(t, l, peer, owner)
+		a.connect(t, a.listen(t), peer, owner)
 	})
 }
 
 // An adapter that is closed abruptly takes its windows along, bound or about to be.
 func TestMemoryWindowAbruptClose(t *testing.T) {
-	forEachWithWindows(t, func(t *testing.T, _ *adapter) {
-		name := t.Name()[len("TestMemoryWindowAbruptClose/"):]
-		ia, _, r := cgo.IAOpen(name, 64)
-		success(t, "IAOpen", r)
-		attr := queryIA(t, ia)
-		pz, r := cgo.PZCreate(ia)
-		success(t, "PZCreate", r)
+	forEachWithWindows(t, func(t *testing.T, a *adapter) {
+		a = a.openAgain(t)
+		pz := a.createPZ(t)
 		_, address := newPage(t)
-		lmr, lmrContext, _, _, r := cgo.LMRCreateVirtual(ia, address, memorySize, pz, memoryPrivileges, cgo.VATypeVA)
+		lmr, lmrContext, _, _, r := cgo.LMRCreateVirtual(a.IAHandle, address, memorySize, pz, memoryPrivileges, cgo.VATypeVA)
 		success(t, "LMRCreateVirtual", r)
-		evd, r := cgo.EVDCreate(ia, queueLength, 0, cgo.EVDConnection|cgo.EVDCR)
-		success(t, "EVDCreate", r)
-		done, r := cgo.EVDCreate(ia, queueLength, 0, cgo.EVDDTO|cgo.EVDRMRBind)
-		success(t, "EVDCreate", r)
-		_, qual, r := cgo.PSPCreateAny(ia, evd, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
-		var eps [2]cgo.EPHandle
-		for i := range eps {
-			eps[i], r = cgo.EPCreate(ia, pz, done, done, evd, endpointAttr())
-			success(t, "EPCreate", r)
-		}
-		remote := cgo.SockAddrAt(attr.IAAddressPtr)
-		success(t, "EPConnect", cgo.EPConnect(eps[0], &remote, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+		evd := a.createEVD(t, queueLength, 0, cgo.EVDConnection|cgo.EVDCR)
+		done := a.createEVD(t, queueLength, 0, cgo.EVDDTO|cgo.EVDRMRBind)
+		_, qual := a.createPSP(t, evd)
+		active, passive := a.createEP(t, pz, done, done, evd, 0), a.createEP(t, pz, done, done, evd, 0)
+		(&endpoint{EPHandle: active}).connectTo(t, a.address, qual, cgo.TimeoutInfinite)
 		for established := 0; established < 2; {
-			var event cgo.Event
-			eventually(t, "an event", func() bool { return cgo.EVDDequeue(evd, &event).OK() })
-			switch event.Number {
+			switch event := awaitEvent(t, evd); event.Number {
 			case cgo.EventConnectionRequest:
-				success(t, "CRAccept", cgo.CRAccept(event.CRArrival().CRHandle, eps[1], nil))
+				success(t, "CRAccept", cgo.CRAccept(event.CRArrival().CRHandle, passive, nil))
 			case cgo.EventConnectionEstablished:
 				established++
 			}
 		}
 		for range 2 {
-			rmr, r := cgo.RMRCreate(pz)
-			success(t, "RMRCreate", r)
 			piece := cgo.LMRTriplet{VirtualAddress: uint64(address), SegmentLength: 64, LMRContext: lmrContext}
-			_, r = cgo.RMRBind(rmr, lmr, &piece, cgo.MemPrivRemoteRead, cgo.VATypeVA, eps[0], 1, cgo.CompletionDefault)
+			_, r = cgo.RMRBind(createWindow(t, pz), lmr, &piece, cgo.MemPrivRemoteRead, cgo.VATypeVA, active, 1, cgo.CompletionDefault)
 			success(t, "RMRBind", r)
 		}
-		outcome(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful), cgo.InvalidState, cgo.InvalidStateIAInUse)
-		success(t, "IAClose", cgo.IAClose(ia, cgo.CloseAbrupt))
+		outcome(t, "IAClose", cgo.IAClose(a.IAHandle, cgo.CloseGraceful), cgo.InvalidState, cgo.InvalidStateIAInUse)
+		success(t, "IAClose", cgo.IAClose(a.IAHandle, cgo.CloseAbrupt))
 	})
 }
 
@@ -392,8 +347,7 @@ func TestMemoryWindowBindFails(t *testing.T) {
 		useless := a.newMemory(t, p.owner.pz)
 		untell(t)
 		first := bound(t, rmr, p.owner, m, m.local(0, 64), cgo.MemPrivRemoteRead)
-		second, r := bind(rmr, p.owner, useless, useless.local(0, 64), cgo.MemPrivRemoteRead)
-		success(t, "RMRBind", r)
+		second := startBind(t, rmr, p.owner, useless, useless.local(0, 64))
 		event := p.owner.request.expect(t, cgo.EventRMRBindCompletion)
 		switch status := event.RMRBind().Status; status {
 		case cgo.RMROperationFailed:
@@ -446,8 +400,7 @@ func TestMemoryWindowTakesRoom(t *testing.T) {
 					success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, 9, &remote, cgo.CompletionDefault))
 					continue
 				}
-				_, r := bind(windows[i], e, e.memory, e.memory.local(i, 8), cgo.MemPrivRemoteRead)
-				success(t, "RMRBind", r)
+				startBind(t, windows[i], e, e.memory, e.memory.local(i, 8))
 			}
 			_, r := bind(windows[length], e, e.memory, e.memory.local(0, 8), cgo.MemPrivRemoteRead)
 			wantNoRoom(t, "RMRBind", r)
@@ -478,15 +431,13 @@ func TestMemoryWindowBeforeEnd(t *testing.T) {
 				}
 			}
 			suppressed()
-			_, r := bind(rmr, e, e.memory, e.memory.local(0, 64), cgo.MemPrivRemoteRead)
-			success(t, "RMRBind", r)
+			startBind(t, rmr, e, e.memory, e.memory.local(0, 64))
 			suppressed()
-			graceful := i%2 == 0
+			graceful, how, who := i%2 == 0, cgo.CloseAbrupt, p.peer
 			if graceful {
-				success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseGraceful))
-			} else {
-				success(t, "EPDisconnect", cgo.EPDisconnect(p.peer.EPHandle, cgo.CloseAbrupt))
+				how, who = cgo.CloseGraceful, e
 			}
+			success(t, "EPDisconnect", cgo.EPDisconnect(who.EPHandle, how))
 			e.connect.expect(t, cgo.EventConnectionDisconnected)
 			p.peer.connect.expect(t, cgo.EventConnectionDisconnected)
 			event := dequeue(t, e.request.EVDHandle)
@@ -500,46 +451,5 @@ func TestMemoryWindowBeforeEnd(t *testing.T) {
 			e.request.drain(t)
 			p.peer.request.drain(t)
 		}
-	})
-}
-
-// A bind that is posted in DISCONNECTED is flushed, behind requests that the adapter flushes and alone. The window is
-// bound to nothing then, and the next connection can bind it.
-func TestBindFlushedLate(t *testing.T) {
-	forEachWithWindows(t, func(t *testing.T, a *adapter) {
-		p := a.newWindowPair(t)
-		e, m := p.owner, p.owner.memory
-		rmr := newWindow(t, e.pz)
-		flushed := func(segment cgo.LMRTriplet, sends int) {
-			t.Helper()
-			_, r := bind(rmr, e, m, segment, cgo.MemPrivRemoteRead)
-			success(t, "RMRBind", r)
-			for range sends {
-				e.request.expect(t, cgo.EventDTOCompletion)
-			}
-			event := e.request.expect(t, cgo.EventRMRBindCompletion)
-			if got := event.RMRBind(); got.RMRHandle != rmr || got.UserCookie != 9 || got.Status != cgo.DTOErrFlushed {
-				t.Errorf("the completion is %+v", got)
-			}
-			var param cgo.RMRParam
-			success(t, "RMRQuery", cgo.RMRQuery(rmr, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param))
-			if param.LMRTriplet.SegmentLength != 0 {
-				t.Errorf("the window has %+v", param.LMRTriplet)
-			}
-		}
-		for _, segment := range []cgo.LMRTriplet{m.local(0, 64), m.local(0, 0)} {
-			bound(t, rmr, e, m, m.local(0, 64), cgo.MemPrivRemoteRead)
-			const sends = 3
-			for range sends { // the peer has no receives
-				success(t, "EPPostSend", cgo.EPPostSend(e.EPHandle, []cgo.LMRTriplet{m.local(0, 8)}, 5, cgo.CompletionDefault))
-			}
-			success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt))
-			flushed(segment, sends)
-			flushed(m.local(0, 64), 0)
-			_, r := bind(rmr, e, m, m.local(0, 0), cgo.MemPrivRemoteRead)
-			outcome(t, "RMRBind of nothing", r, cgo.InvalidState, cgo.NoSubtype)
-			p.reconnect(t)
-		}
-		p.reaches(t, bound(t, rmr, e, m, m.local(0, 64), cgo.MemPrivRemoteRead), m, 0, false)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -96,9 +97,12 @@ func mapCountdown(t *testing.T) *atomic.Int64 {
 	return (*atomic.Int64)(unsafe.Pointer(&page[0]))
 }
 
+// refused is the call that has failed in a life.
+type refused string
+
 // life opens an adapter, connects two endpoints and closes it. It returns the call that has failed, or "". Whatever was
 // made before can be freed.
-func life(t *testing.T, name string) (failed string) {
+func life(t *testing.T, name string) (failed refused) {
 	t.Helper()
 	ia, _, r := cgo.IAOpen(name, 8)
 	if !r.OK() {
@@ -108,99 +112,70 @@ func life(t *testing.T, name string) (failed string) {
 		return "IAOpen"
 	}
 	a := &adapter{IAHandle: ia, name: name}
-	var undo []func()
+	undo := []func() cgo.Return{func() cgo.Return { return cgo.IAClose(ia, cgo.CloseGraceful) }}
 	defer func() {
-		for i := len(undo) - 1; i >= 0; i-- {
-			undo[i]()
+		switch end := recover().(type) {
+		case nil:
+		case refused:
+			failed = end
+		default:
+			panic(end)
 		}
-		success(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful))
+		for _, free := range slices.Backward(undo) {
+			success(t, "freeing what was made", free())
+		}
 	}()
-	free := func(call string, f func() cgo.Return) {
-		undo = append(undo, func() { success(t, call, f()) })
+	// did ends the life if a call has failed. What it has made is freed at the end.
+	did := func(call refused, r cgo.Return, free func() cgo.Return) {
+		if !r.OK() {
+			panic(call)
+		}
+		if free != nil {
+			undo = append(undo, free)
+		}
 	}
 
 	var attr cgo.IAAttr
-	if _, r = cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil); !r.OK() {
-		return "IAQuery"
-	}
+	_, r = cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
+	did("IAQuery", r, nil)
 	address := cgo.SockAddrAt(attr.IAAddressPtr)
 	pz, r := cgo.PZCreate(ia)
-	if !r.OK() {
-		return "PZCreate"
-	}
-	free("PZFree", func() cgo.Return { return cgo.PZFree(pz) })
+	did("PZCreate", r, func() cgo.Return { return cgo.PZFree(pz) })
 	another, _, r := cgo.IAOpen(name, 8)
-	if !r.OK() {
-		return "IAOpen of an open device"
-	}
-	free("IAClose", func() cgo.Return { return cgo.IAClose(another, cgo.CloseGraceful) })
+	did("IAOpen of an open device", r, func() cgo.Return { return cgo.IAClose(another, cgo.CloseGraceful) })
 	cno, r := cgo.CNOCreate(ia, 0, 0)
-	if !r.OK() {
-		return "CNOCreate"
-	}
-	free("CNOFree", func() cgo.Return { return cgo.CNOFree(cno) })
+	did("CNOCreate", r, func() cgo.Return { return cgo.CNOFree(cno) })
 	queues := make([]queue, 0, 6)
 	for _, flags := range []cgo.EVDFlags{cgo.EVDCR, cgo.EVDConnection, cgo.EVDConnection, cgo.EVDDTO, cgo.EVDDTO, cgo.EVDSoftware} {
 		evd, r := cgo.EVDCreate(ia, 16, cno, flags)
-		if !r.OK() {
-			return "EVDCreate"
-		}
-		free("EVDFree", func() cgo.Return { return cgo.EVDFree(evd) })
+		did("EVDCreate", r, func() cgo.Return { return cgo.EVDFree(evd) })
 		queues = append(queues, queue{evd, cno})
 	}
 	requests, connects, completions := queues[0], queues[1:3], queues[3:5]
 	page, start := newPage(t)
 	lmr, lmrContext, _, _, r := cgo.LMRCreateVirtual(ia, start, uint64(len(page)), pz, memoryPrivileges, cgo.VATypeVA)
-	if !r.OK() {
-		return "LMRCreate"
-	}
-	free("LMRFree", func() cgo.Return { return cgo.LMRFree(lmr) })
+	did("LMRCreate", r, func() cgo.Return { return cgo.LMRFree(lmr) })
 	psp, qual, r := cgo.PSPCreateAny(ia, requests.EVDHandle, cgo.PSPConsumer)
-	if !r.OK() {
-		return "PSPCreateAny"
-	}
-	free("PSPFree", func() cgo.Return { return cgo.PSPFree(psp) })
+	did("PSPCreateAny", r, func() cgo.Return { return cgo.PSPFree(psp) })
 	srq, r := cgo.SRQCreate(ia, pz, &cgo.SRQAttr{MaxRecvDTOs: 4, MaxRecvIOV: 1})
-	if !r.OK() {
-		return "SRQCreate"
-	}
-	free("SRQFree", func() cgo.Return { return cgo.SRQFree(srq) })
+	did("SRQCreate", r, func() cgo.Return { return cgo.SRQFree(srq) })
 	shared, r := cgo.EPCreateWithSRQ(ia, pz, completions[0].EVDHandle, completions[0].EVDHandle, connects[0].EVDHandle, srq, endpointAttr())
-	if !r.OK() {
-		return "EPCreateWithSRQ"
-	}
-	free("EPFree", func() cgo.Return { return cgo.EPFree(shared) })
-	bareAttr := endpointAttr()
-	bareAttr.MaxRecvDTOs, bareAttr.MaxRecvIOV, bareAttr.MaxRequestDTOs, bareAttr.MaxRequestIOV = 0, 0, 0, 0
-	bare, r := cgo.EPCreate(ia, pz, 0, 0, 0, bareAttr)
-	if !r.OK() {
-		return "EPCreate without EVDs"
-	}
-	free("EPFree", func() cgo.Return { return cgo.EPFree(bare) })
+	did("EPCreateWithSRQ", r, func() cgo.Return { return cgo.EPFree(shared) })
+	bare, r := cgo.EPCreate(ia, pz, 0, 0, 0, bareAttr())
+	did("EPCreate without EVDs", r, func() cgo.Return { return cgo.EPFree(bare) })
 	var ends [2]cgo.EPHandle
 	for i := range ends {
-		ep, r := cgo.EPCreate(ia, pz, completions[i].EVDHandle, completions[i].EVDHandle, connects[i].EVDHandle, endpointAttr())
-		if !r.OK() {
-			return "EPCreate"
-		}
-		free("EPFree", func() cgo.Return { return cgo.EPFree(ep) })
+		ends[i], r = cgo.EPCreate(ia, pz, completions[i].EVDHandle, completions[i].EVDHandle, connects[i].EVDHandle, endpointAttr())
+		did("EPCreate", r, func() cgo.Return { return cgo.EPFree(ends[i]) })
 		segments := []cgo.LMRTriplet{{VirtualAddress: uint64(start), SegmentLength: 64, LMRContext: lmrContext}}
-		if !cgo.EPPostRecv(ep, segments, 1, cgo.CompletionDefault).OK() {
-			return "EPPostRecv"
-		}
+		did("EPPostRecv", cgo.EPPostRecv(ends[i], segments, 1, cgo.CompletionDefault), nil)
 		longer := cgo.EPParam{EPAttr: *endpointAttr()}
 		longer.EPAttr.MaxRecvDTOs++
-		if !cgo.EPModify(ep, cgo.EPFieldMaxRecvDTOs, &longer).OK() {
-			return "EPModify"
-		}
-		ends[i] = ep
+		did("EPModify", cgo.EPModify(ends[i], cgo.EPFieldMaxRecvDTOs, &longer), nil)
 	}
 
 	timeout := uint32(udattest.Patience / 2 / time.Microsecond)
-	if !cgo.EPConnect(ends[0], &address, qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault).OK() {
-		return "EPConnect"
-	}
-	next := func(q queue) cgo.EventNumber { return q.next(t).Number }
+	did("EPConnect", cgo.EPConnect(ends[0], &address, qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault), nil)
 	event, from := a.either(t, requests, connects[0])
 	if from == 0 {
 		cr := event.CRArrival().CRHandle
@@ -213,17 +188,13 @@ func life(t *testing.T, name string) (failed string) {
 	if event.Number != cgo.EventConnectionEstablished {
 		return "the connection"
 	}
-	if failed != "" || next(connects[1]) != cgo.EventConnectionEstablished {
+	if failed != "" || connects[1].next(t).Number != cgo.EventConnectionEstablished {
 		t.Errorf("the connection of an endpoint is established, that of its peer not")
 		return "the peer's connection"
 	}
-	if r = cgo.EPDisconnect(ends[0], cgo.CloseAbrupt); !r.OK() {
-		return "EPDisconnect"
-	}
-	for i, q := range connects {
-		if number := next(q); number != cgo.EventConnectionDisconnected {
-			t.Errorf("endpoint %d got the event %v", i, number)
-		}
+	did("EPDisconnect", cgo.EPDisconnect(ends[0], cgo.CloseAbrupt), nil)
+	for _, q := range connects {
+		q.expect(t, cgo.EventConnectionDisconnected)
 	}
 	return ""
 }
@@ -234,11 +205,9 @@ func (a *adapter) either(t testing.TB, queues ...queue) (cgo.Event, int) {
 	for deadline := time.Now().Add(udattest.Patience); time.Now().Before(deadline); {
 		for i, q := range queues {
 			var event cgo.Event
-			r := cgo.EVDDequeue(q.EVDHandle, &event)
-			if r.OK() {
+			if cgo.EVDDequeue(q.EVDHandle, &event).OK() {
 				return event, i
 			}
-			outcome(t, "EVDDequeue", r, cgo.QueueEmpty, cgo.NoSubtype)
 		}
 		const slice = uint32(time.Second / time.Microsecond)
 		if _, r := cgo.CNOWait(queues[0].cno, slice); r.Type() != cgo.QueueEmpty {
@@ -278,9 +247,7 @@ func TestOpenAfterNoThread(t *testing.T) {
 	watch(t)
 	for _, name := range udattest.Names(t) {
 		library, _ := configEntry(t, name)
-		if handle, message := cgo.DLOpen(library); handle == 0 {
-			t.Fatal(message)
-		}
+		load(t, library)
 		tell(t, "")
 		_, _, r := cgo.IAOpen(name, 8)
 		outcome(t, "IAOpen without a thread", r, cgo.InsufficientResources, cgo.NoSubtype)
@@ -305,12 +272,10 @@ func failEach(t *testing.T, shim string, least int64) {
 		return
 	}
 	// It keeps two files whenever it is unloaded with the provider that uses it.
-	if handle, message := cgo.DLOpen("librdmacm.so.1"); handle == 0 {
-		t.Fatal(message)
-	}
+	load(t, "librdmacm.so.1")
 	left := mapCountdown(t)
 	for _, name := range udattest.Names(t) {
-		lifeWatched := func() string {
+		lifeWatched := func() refused {
 			watchdog := time.AfterFunc(2*udattest.Patience, func() { panic("a call does not return") })
 			defer watchdog.Stop()
 			return life(t, name)
@@ -434,10 +399,8 @@ REFUSE(ibv_destroy_srq, ibv_srq)
 // What the kernel has refused to free can be freed later.
 func TestFreeAfterRefusal(t *testing.T) {
 	preloaded(t, busyOnce, func(t *testing.T, a *adapter) {
-		pz, r := cgo.PZCreate(a.IAHandle)
-		success(t, "PZCreate", r)
-		srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 2})
-		success(t, "SRQCreate", r)
+		pz := a.createPZ(t)
+		srq := a.createSRQ(t, pz, 8)
 		wantRefused(t, "SRQFree", cgo.SRQFree(srq))
 		success(t, "SRQFree", cgo.SRQFree(srq))
 		wantRefused(t, "PZFree", cgo.PZFree(pz))
@@ -581,9 +544,7 @@ func TestCloseOnExec(t *testing.T) {
 	before := inherited(t)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		bareAttr := endpointAttr()
-		bareAttr.MaxRecvDTOs, bareAttr.MaxRecvIOV, bareAttr.MaxRequestDTOs, bareAttr.MaxRequestIOV = 0, 0, 0, 0
-		a.newBare(t, active.pz, 0, 0, 0, bareAttr)
+		a.newBare(t, active.pz, 0, 0, 0, bareAttr())
 		a.connect(t, l, active, passive)
 		a.newEVD(t, queueLength, 0, cgo.EVDDTO) // which has a channel of its own
 		files, err := os.ReadDir("/proc/self/fd")

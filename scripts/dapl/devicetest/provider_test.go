@@ -18,15 +18,22 @@ func TestDLOpen(t *testing.T) {
 		t.Errorf("DLOpen of a file that is not there gave %#x, %q", library, message)
 	}
 	for name, provider := range map[string]bool{scmLibrary: true, "libdaplofa.so.2": true, "libc.so.6": false} {
-		library, message := cgo.DLOpen(name)
-		if library == 0 || message != "" {
-			t.Fatalf("DLOpen of %s gave %#x, %q", name, library, message)
-		}
+		library := load(t, name)
 		if cgo.IsProvider(library) != provider {
 			t.Errorf("IsProvider(%s) gave %v", name, !provider)
 		}
 		cgo.DLClose(library)
 	}
+}
+
+// load loads a library, which stays until it is closed.
+func load(t *testing.T, name string) cgo.Library {
+	t.Helper()
+	library, message := cgo.DLOpen(name)
+	if library == 0 || message != "" {
+		t.Fatalf("DLOpen of %s gave %#x, %q", name, library, message)
+	}
+	return library
 }
 
 // The library closes an adapter without an entry in dat.conf, but returns "provider not found".
@@ -39,10 +46,7 @@ func TestProviderInit(t *testing.T) {
 	device := list.Device(0).Name
 	cgo.IBVFreeDeviceList(list)
 
-	library, message := cgo.DLOpen(scmLibrary)
-	if library == 0 {
-		t.Fatal(message)
-	}
+	library := load(t, scmLibrary)
 	defer cgo.DLClose(library)
 	info := cgo.ProviderInfo{DaplVersionMajor: cgo.VersionMajor, DaplVersionMinor: cgo.VersionMinor}
 	const name = "devicetest"
@@ -138,10 +142,7 @@ func configEntry(t *testing.T, name string) (library, instance string) {
 func addProvider(t *testing.T, name, another string) {
 	t.Helper()
 	file, instance := configEntry(t, name)
-	library, message := cgo.DLOpen(file)
-	if library == 0 {
-		t.Fatal(message)
-	}
+	library := load(t, file)
 	info := &cgo.ProviderInfo{DaplVersionMajor: cgo.VersionMajor, DaplVersionMinor: cgo.VersionMinor, IsThreadSafe: cgo.ThreadSafe}
 	copy(info.IAName[:], another)
 	cgo.ProviderInit(library, info, instance)
@@ -155,19 +156,15 @@ func TestOpenAgainWithoutEVDs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			added := "added-" + name
 			addProvider(t, name, added)
-			attr := endpointAttr()
-			attr.MaxRecvDTOs, attr.MaxRecvIOV, attr.MaxRequestDTOs, attr.MaxRequestIOV = 0, 0, 0, 0
 			for range 3 {
-				ia, _, r := cgo.IAOpen(added, 64)
-				success(t, "IAOpen", r)
-				pz, r := cgo.PZCreate(ia)
-				success(t, "PZCreate", r)
-				ep, r := cgo.EPCreate(ia, pz, 0, 0, 0, attr)
+				a := (&adapter{name: added}).openAgain(t)
+				pz := a.createPZ(t)
+				ep, r := cgo.EPCreate(a.IAHandle, pz, 0, 0, 0, bareAttr())
 				success(t, "EPCreate", r)
 				success(t, "EPFree", cgo.EPFree(ep))
 				success(t, "PZFree", cgo.PZFree(pz))
 				// The adapter is closed. Only then does the library look for the entry in dat.conf.
-				outcome(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful), cgo.ProviderNotFound, cgo.NameNotRegistered)
+				outcome(t, "IAClose", cgo.IAClose(a.IAHandle, cgo.CloseGraceful), cgo.ProviderNotFound, cgo.NameNotRegistered)
 			}
 		})
 	}

@@ -59,9 +59,7 @@ func (a *adapter) newRacer(t testing.TB, seed uint64) *racer {
 
 func (r *racer) newEndpoint(t testing.TB) cgo.EPHandle {
 	t.Helper()
-	ep, ret := cgo.EPCreate(r.a.IAHandle, r.pz, r.done.EVDHandle, r.done.EVDHandle, r.connect.EVDHandle, endpointAttr())
-	success(t, "EPCreate", ret)
-	return ep
+	return r.a.createEP(t, r.pz, r.done.EVDHandle, r.done.EVDHandle, r.connect.EVDHandle, 0)
 }
 
 func (r *racer) connectTo(t testing.TB, l *listener, ep cgo.EPHandle, privateData string) {
@@ -115,10 +113,7 @@ func (a *adapter) connectTime(t testing.TB, l *listener, active, passive *racer)
 	t.Helper()
 	from, to := active.newEndpoint(t), passive.newEndpoint(t)
 	start := time.Now()
-	active.connectTo(t, l, from, undisturbed)
-	passive.acceptFrom(t, l, undisturbed, to)
-	active.connect.expect(t, cgo.EventConnectionEstablished)
-	passive.connect.expect(t, cgo.EventConnectionEstablished)
+	a.joinRacers(t, l, active, passive, from, to, undisturbed)
 	took := time.Since(start)
 	success(t, "EPDisconnect", cgo.EPDisconnect(from, cgo.CloseAbrupt))
 	active.connect.expect(t, cgo.EventConnectionDisconnected)
@@ -128,16 +123,23 @@ func (a *adapter) connectTime(t testing.TB, l *listener, active, passive *racer)
 	return took
 }
 
+// joinRacers connects an endpoint of each.
+func (a *adapter) joinRacers(t testing.TB, l *listener, active, passive *racer, from, to cgo.EPHandle, privateData string) {
+	t.Helper()
+	active.connectTo(t, l, from, privateData)
+	passive.acceptFrom(t, l, privateData, to)
+	active.connect.expect(t, cgo.EventConnectionEstablished)
+	passive.connect.expect(t, cgo.EventConnectionEstablished)
+}
+
 // answer accepts or rejects the waiting requests, and returns the endpoints.
 func (r *racer) answer(t testing.TB, l *listener) (answered []cgo.EPHandle) {
 	t.Helper()
 	for {
 		var event cgo.Event
-		ret := cgo.EVDDequeue(l.requests.EVDHandle, &event)
-		if ret.Type() == cgo.QueueEmpty {
+		if !cgo.EVDDequeue(l.requests.EVDHandle, &event).OK() {
 			return answered
 		}
-		success(t, "EVDDequeue", ret)
 		request, ep := event.CRArrival().CRHandle, r.newEndpoint(t)
 		answered = append(answered, ep)
 		if r.random.IntN(3) == 0 || !cgo.CRAccept(request, ep, nil).OK() {
@@ -157,10 +159,7 @@ func TestFreeBesideDisconnect(t *testing.T) {
 	preloaded(t, slowThreads, func(t *testing.T, a *adapter) {
 		l, active, passive := a.listen(t), a.newRacer(t, 1), a.newRacer(t, 2)
 		from, to := active.newEndpoint(t), passive.newEndpoint(t)
-		active.connectTo(t, l, from, "")
-		passive.acceptFrom(t, l, "", to)
-		active.connect.expect(t, cgo.EventConnectionEstablished)
-		passive.connect.expect(t, cgo.EventConnectionEstablished)
+		a.joinRacers(t, l, active, passive, from, to, "")
 		success(t, "EPDisconnect", cgo.EPDisconnect(from, cgo.CloseGraceful))
 		passive.end(t, to)
 		active.end(t, from)

@@ -119,9 +119,8 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 		for i := range 16 {
 			e.postRecv(t, uint64(i))
 		}
+		remote, segments := peers[0].memory.remote(0, 8), []cgo.LMRTriplet{e.memory.local(0, 8)}
 		for range 3 {
-			remote := peers[0].memory.remote(0, 8)
-			segments := []cgo.LMRTriplet{e.memory.local(0, 8)}
 			for cookie := range uint64(3) { // silent, and not known to be done
 				success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, cookie, &remote, cgo.CompletionSuppress))
 			}
@@ -130,23 +129,13 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 			other, r := cgo.EPCreate(a.IAHandle, e.pz, evd.EVDHandle, evd.EVDHandle, e.connect.EVDHandle, attr)
 			success(t, "EPCreate", r)
 			e.idleSoon(t)
-			posted := 0
-			for ; posted < length; posted++ {
-				r := cgo.EPPostRecv(other, segments, 200, cgo.CompletionDefault)
-				if !r.OK() {
-					wantNoRoom(t, "EPPostRecv", r)
-					break
-				}
+			for range length - 16 {
+				success(t, "EPPostRecv", cgo.EPPostRecv(other, segments, 200, cgo.CompletionDefault))
 			}
-			if posted != length-16 {
-				t.Errorf("there is room for %d more receives, want %d", posted, length-16)
-			}
+			wantNoRoom(t, "EPPostRecv", cgo.EPPostRecv(other, segments, 200, cgo.CompletionDefault))
 			success(t, "EPFree", cgo.EPFree(other)) // frees their room
 		}
-		success(t, "EPPostRDMAWrite", func() cgo.Return {
-			remote := peers[0].memory.remote(0, 8)
-			return cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, 7, &remote, cgo.CompletionDefault)
-		}())
+		success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 7, &remote, cgo.CompletionDefault))
 		if event := evd.take(t, 1)[0]; event.DTO().UserCookie != 7 {
 			t.Errorf("got the completion %d, want 7", event.DTO().UserCookie)
 		}
@@ -160,42 +149,38 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 func TestRoomOfSharedReceives(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		pz, evd := a.newPZ(t), a.newEVD(t, 4, 0, cgo.EVDDTO)
-		srq := a.newLongSRQ(t, pz, 64).SRQHandle
-		e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq})
-		q := queue{EVDHandle: evd}
-		length := int(q.length(t))
-		peer := a.newPeer(t, e)
-		post := func() cgo.Return {
-			return cgo.SRQPostRecv(srq, []cgo.LMRTriplet{e.memory.local(0, 64)}, 1)
-		}
-		for range 20 {
-			for range length {
-				success(t, "SRQPostRecv", post())
-			}
-			wantNoRoom(t, "SRQPostRecv", post())
+		srq := a.newLongSRQ(t, pz, 64)
+		e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq.SRQHandle})
+		length, peer := int(e.recv.length(t)), a.newPeer(t, e)
+		receive := func() {
+			t.Helper()
 			for i := range uint64(length) {
 				peer.deliver(t, i)
 			}
-			q.take(t, length)
+			e.recv.take(t, length)
+		}
+		fill := func() {
+			t.Helper()
+			for range length {
+				success(t, "SRQPostRecv", srq.post(e.memory, 1))
+			}
+		}
+		for range 20 {
+			fill()
+			wantNoRoom(t, "SRQPostRecv", srq.post(e.memory, 1))
+			receive()
 		}
 
 		// An EVD that is too short for the receives that are posted is refused.
-		for range length {
-			success(t, "SRQPostRecv", post())
-		}
+		fill()
 		short := a.newEVD(t, 1, 0, cgo.EVDDTO)
 		if int((queue{EVDHandle: short}).length(t)) < length {
-			_, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
+			_, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle, endpointAttr())
 			wantNoRoom(t, "EPCreateWithSRQ", r)
-			wantNoRoom(t, "SRQPostRecv", post())
+			wantNoRoom(t, "SRQPostRecv", srq.post(e.memory, 1))
 		}
-		for i := range uint64(length) {
-			peer.deliver(t, i)
-		}
-		q.take(t, length)
-		ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
-		success(t, "EPCreateWithSRQ", r)
-		success(t, "EPFree", cgo.EPFree(ep))
+		receive()
+		success(t, "EPFree", cgo.EPFree(a.createEP(t, e.pz, short, e.request.EVDHandle, e.connect.EVDHandle, srq.SRQHandle)))
 	})
 }
 
@@ -204,17 +189,12 @@ func TestRoomOfSharedReceives(t *testing.T) {
 func TestRoomForWholeSharedQueue(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const receives, endpoints = 40, 4
-		e := a.newEndpoint(t)
-		srq, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: receives, MaxRecvIOV: 1})
-		success(t, "SRQCreate", r)
-		t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-		evd := a.newEVD(t, receives, 0, cgo.EVDDTO)
+		pz, evd := a.newPZ(t), a.newEVD(t, receives, 0, cgo.EVDDTO)
+		srq := a.newLongSRQ(t, pz, receives)
 		for range endpoints {
-			ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, evd, e.request.EVDHandle, e.connect.EVDHandle, srq, endpointAttr())
-			success(t, "EPCreateWithSRQ", r)
-			t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(ep)) })
+			e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq.SRQHandle})
 			for range receives / endpoints {
-				success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{e.memory.local(0, 64)}, 1))
+				success(t, "SRQPostRecv", srq.post(e.memory, 1))
 			}
 		}
 	})
@@ -227,30 +207,24 @@ func TestRoomOfResizedSharedQueue(t *testing.T) {
 			t.Skip("soft-iWARP resizes no queue")
 		}
 		evd := a.newEVD(t, 20, 0, cgo.EVDDTO)
-		q := queue{EVDHandle: evd}
 		pz := a.newPZ(t)
 		srq := a.newSRQ(t, pz)
 		e := a.makeEndpoint(t, parts{pz: pz, recv: evd, srq: srq.SRQHandle})
 		peer := a.newPeer(t, e)
-		posted := uint64(0)
-		post := func() cgo.Return {
-			posted++
-			return cgo.SRQPostRecv(srq.SRQHandle, []cgo.LMRTriplet{e.memory.local(0, 64)}, posted)
-		}
 		for range 5 {
 			srq.fill(t, e.memory, 0)
-			length := int(q.length(t))
+			length := int(e.recv.length(t))
 			srq.resize(t, a, int32(length)+40)
 			for range length - 8 {
-				success(t, "SRQPostRecv", post())
+				success(t, "SRQPostRecv", srq.post(e.memory, 1))
 			}
-			wantNoRoom(t, "SRQPostRecv", post())
+			wantNoRoom(t, "SRQPostRecv", srq.post(e.memory, 1))
 			srq.resize(t, a, int32(length))
-			outcome(t, "SRQPostRecv to a full queue", post(), cgo.InsufficientResources, cgo.ResourceMemory)
+			srq.fill(t, e.memory, 0) // it is full
 			for i := range uint64(length) {
 				peer.deliver(t, i)
 			}
-			q.take(t, length)
+			e.recv.take(t, length)
 			srq.resize(t, a, 8)
 		}
 	})

@@ -64,8 +64,7 @@ func TestRSPInUse(t *testing.T) {
 // none, it is not answered yet, was rejected, or has led to a connection.
 func TestRSPAgain(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		var e [3]*endpoint
-		var active [3]*endpoint
+		var e, active [3]*endpoint
 		for i := range e {
 			e[i], active[i] = a.newEndpoint(t), a.newEndpoint(t)
 		}
@@ -86,22 +85,19 @@ func TestRSPAgain(t *testing.T) {
 		e[1].wantState(t, cgo.EPStatePassiveConnectionPending)
 
 		rsp = a.reserveAt(t, l, e[2])
-		success(t, "CRReject", cgo.CRReject(a.ask(t, l, active[2]), nil))
+		reject(t, a.ask(t, l, active[2]), active[2])
 		e[2].wantState(t, cgo.EPStateUnconnected)
-		active[2].connect.expect(t, cgo.EventConnectionPeerRejected)
-		reset(t, active[2])
 		success(t, "RSPFree", cgo.RSPFree(rsp))
 
-		success(t, "CRReject", cgo.CRReject(unanswered, nil))
+		reject(t, unanswered, active[1])
 		e[1].wantState(t, cgo.EPStateUnconnected)
-		active[1].connect.expect(t, cgo.EventConnectionPeerRejected)
-		reset(t, active[1])
+		reset(t, active[1:]...)
 
 		disconnect(t, active[0], e[0])
-		for i := range e[1:] {
-			rsp = a.reserveAt(t, l, e[1+i])
-			a.establish(t, l, active[1+i], e[1+i])
-			disconnect(t, active[1+i], e[1+i])
+		for i := 1; i < len(e); i++ {
+			rsp = a.reserveAt(t, l, e[i])
+			a.establish(t, l, active[i], e[i])
+			disconnect(t, active[i], e[i])
 			success(t, "RSPFree", cgo.RSPFree(rsp))
 		}
 	})
@@ -163,28 +159,18 @@ func TestCloseWithReserved(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		for _, freed := range []bool{false, true} {
 			active := a.newEndpoint(t)
-			ia, _, r := cgo.IAOpen(a.name, 8)
-			success(t, "IAOpen", r)
-			pz, r := cgo.PZCreate(ia)
-			success(t, "PZCreate", r)
-			var evds [3]cgo.EVDHandle
-			for i, flags := range []cgo.EVDFlags{cgo.EVDDTO, cgo.EVDConnection, cgo.EVDCR} {
-				evds[i], r = cgo.EVDCreate(ia, 8, 0, flags)
-				success(t, "EVDCreate", r)
-			}
-			ep, r := cgo.EPCreate(ia, pz, evds[0], evds[0], evds[1], endpointAttr())
-			success(t, "EPCreate", r)
-			l := &listener{qual: uint64(udattest.ConnQual())}
-			rsp, r := cgo.RSPCreate(ia, l.qual, ep, evds[2])
+			again := a.openAgain(t)
+			done, requests := again.createEVD(t, 8, 0, cgo.EVDDTO), again.createEVD(t, 8, 0, cgo.EVDCR)
+			ep := again.createEP(t, again.createPZ(t), done, done, again.createEVD(t, 8, 0, cgo.EVDConnection), 0)
+			qual := uint64(udattest.ConnQual())
+			rsp, r := cgo.RSPCreate(again.IAHandle, qual, ep, requests)
 			success(t, "RSPCreate", r)
-			a.startConnect(t, l, active, cgo.TimeoutInfinite)
-			var event cgo.Event
-			_, r = cgo.EVDWait(evds[2], uint32(udattest.Patience/time.Microsecond), 1, &event)
-			success(t, "EVDWait", r)
+			a.request(t, active, qual)
+			awaitEvent(t, requests)
 			if freed {
 				success(t, "RSPFree", cgo.RSPFree(rsp))
 			}
-			success(t, "IAClose", cgo.IAClose(ia, cgo.CloseAbrupt))
+			success(t, "IAClose", cgo.IAClose(again.IAHandle, cgo.CloseAbrupt))
 			active.connect.expect(t, cgo.EventConnectionPeerRejected)
 		}
 	})
@@ -316,10 +302,8 @@ func TestPSPCreateAnyFails(t *testing.T) {
 func TestFreeRejectsUntakenRequests(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		requests := a.newQueue(t, cgo.EVDCR)
-		freed, freedQual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
-		stays, staysQual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
+		freed, freedQual := a.createPSP(t, requests.EVDHandle)
+		stays, staysQual := a.createPSP(t, requests.EVDHandle)
 		t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(stays)) })
 
 		var rejected []*endpoint
@@ -446,15 +430,13 @@ func untilFree(t *testing.T, call string, create func() cgo.Return) {
 	})
 }
 
-// answer takes a request, if one is there, and accepts it on a new endpoint, rejects it, or leaves it to the caller.
+// answerOne takes a request, if one is there, and accepts it on a new endpoint, rejects it, or leaves it to the caller.
 func (r *racer) answerOne(t *testing.T, requests queue) (unanswered cgo.CRHandle, there bool) {
 	t.Helper()
 	var event cgo.Event
-	ret := cgo.EVDDequeue(requests.EVDHandle, &event)
-	if ret.Type() == cgo.QueueEmpty {
+	if !cgo.EVDDequeue(requests.EVDHandle, &event).OK() {
 		return 0, false
 	}
-	success(t, "EVDDequeue", ret)
 	cr := event.CRArrival().CRHandle
 	switch r.random.IntN(3) {
 	case 0:
@@ -492,10 +474,16 @@ func servicePointsUnderLoad(t *testing.T, room int32) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		qual := uint64(udattest.ConnQual())
 		passive := a.newRacer(t, 1)
-		evd := a.newEVD(t, room, 0, cgo.EVDCR)
-		requests := queue{EVDHandle: evd}
+		requests := queue{EVDHandle: a.newEVD(t, room, 0, cgo.EVDCR)}
 		stop, established := a.flood(t, qual, 6)
 		var unanswered []cgo.CRHandle
+		answer := func() (there bool) {
+			cr, there := passive.answerOne(t, requests)
+			if cr != 0 {
+				unanswered = append(unanswered, cr)
+			}
+			return there
+		}
 		points, reports := 0, 0
 		for end := time.Now().Add(3 * time.Second); time.Now().Before(end); points++ {
 			var psp cgo.PSPHandle
@@ -504,14 +492,12 @@ func servicePointsUnderLoad(t *testing.T, room int32) {
 				return r
 			})
 			for range passive.random.IntN(6) {
-				if cr, there := passive.answerOne(t, requests); cr != 0 {
-					unanswered = append(unanswered, cr)
-				} else if !there {
+				if !answer() {
 					passive.spin(time.Millisecond)
 				}
 			}
 			success(t, "PSPFree", cgo.PSPFree(psp))
-			reports += a.takeFullReports(t, evd)
+			reports += a.takeFullReports(t, requests.EVDHandle)
 			for len(unanswered) > 2 {
 				if passive.random.IntN(2) == 0 {
 					passive.serve(t, unanswered[0])
@@ -528,9 +514,7 @@ func servicePointsUnderLoad(t *testing.T, room int32) {
 				success(t, "CRReject", cgo.CRReject(cr, nil))
 			}
 			unanswered = nil
-			if cr, there := passive.answerOne(t, requests); cr != 0 {
-				unanswered = append(unanswered, cr)
-			} else if !there {
+			if !answer() {
 				select {
 				case <-answered:
 					done = true
@@ -539,7 +523,7 @@ func servicePointsUnderLoad(t *testing.T, room int32) {
 			}
 		}
 		requests.empty(t)
-		if reports += a.takeFullReports(t, evd); room == 1 && reports == 0 {
+		if reports += a.takeFullReports(t, requests.EVDHandle); room == 1 && reports == 0 {
 			t.Error("nothing says that the queue of requests was full")
 		}
 		t.Logf("%d service points, %d connections", points, established.Load())
@@ -600,15 +584,10 @@ func TestReservedUnderLoad(t *testing.T) {
 // takeFullReports takes the reports that an EVD was full, and returns their number.
 func (a *adapter) takeFullReports(t *testing.T, evd cgo.EVDHandle) (n int) {
 	t.Helper()
-	for ; ; n++ {
-		var event cgo.Event
-		r := cgo.EVDDequeue(a.async, &event)
-		if r.Type() == cgo.QueueEmpty {
-			return n
-		}
-		success(t, "EVDDequeue", r)
+	for event := (cgo.Event{}); cgo.EVDDequeue(a.async, &event).OK(); n++ {
 		if of := event.AsyncError().Handle; event.Number != cgo.EventAsyncErrorEVDOverflow || of != uintptr(evd) {
 			t.Fatalf("got the event %v of %#x, want %v of %#x", event.Number, of, cgo.EventAsyncErrorEVDOverflow, evd)
 		}
 	}
+	return n
 }

@@ -18,16 +18,9 @@ type attempt struct {
 
 func (a *adapter) newAttempt(t *testing.T) *attempt {
 	t.Helper()
-	e, connect := &attempt{}, a.newQueue(t, cgo.EVDConnection)
-	var r cgo.Return
-	e.pz, r = cgo.PZCreate(a.IAHandle)
-	success(t, "PZCreate", r)
-	e.srq, r = cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 2})
-	success(t, "SRQCreate", r)
-	e.done, r = cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO)
-	success(t, "EVDCreate", r)
-	e.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.done, e.done, connect.EVDHandle, e.srq, endpointAttr())
-	success(t, "EPCreateWithSRQ", r)
+	e := &attempt{pz: a.createPZ(t), done: a.createEVD(t, queueLength, 0, cgo.EVDDTO)}
+	e.srq = a.createSRQ(t, e.pz, 8)
+	e.EPHandle = a.createEP(t, e.pz, e.done, e.done, a.newQueue(t, cgo.EVDConnection).EVDHandle, e.srq)
 	return e
 }
 

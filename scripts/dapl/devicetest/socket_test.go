@@ -142,10 +142,7 @@ func inPieces(to, from net.Conn) {
 // A peer that has connected, and has not sent its request, is turned away when the service point is freed.
 func TestFreeTurnsPeersAway(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		l := &listener{requests: a.newQueue(t, cgo.EVDCR)}
-		var r cgo.Return
-		l.PSPHandle, l.qual, r = cgo.PSPCreateAny(a.IAHandle, l.requests.EVDHandle, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
+		l := a.createListener(t)
 		conn := dial(t, a.tcpAddress(l.qual))
 		a.connectTime(t, l, a.newRacer(t, 1), a.newRacer(t, 2)) // the provider takes peers in their order
 		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))

@@ -19,10 +19,14 @@ func (a *adapter) newSRQ(t testing.TB, pz cgo.PZHandle) sharedQueue {
 
 func (a *adapter) newLongSRQ(t testing.TB, pz cgo.PZHandle, length int32) sharedQueue {
 	t.Helper()
-	srq, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: length, MaxRecvIOV: 2})
-	success(t, "SRQCreate", r)
-	t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq)) })
-	return sharedQueue{srq}
+	srq := sharedQueue{a.createSRQ(t, pz, length)}
+	t.Cleanup(func() { success(t, "SRQFree", cgo.SRQFree(srq.SRQHandle)) })
+	return srq
+}
+
+// post posts a receive into the beginning of memory.
+func (q sharedQueue) post(m *memory, cookie uint64) cgo.Return {
+	return cgo.SRQPostRecv(q.SRQHandle, []cgo.LMRTriplet{m.local(0, 64)}, cookie)
 }
 
 func (q sharedQueue) query(t testing.TB) (param cgo.SRQParam) {
@@ -42,15 +46,9 @@ func TestSRQQuery(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		pz := a.newPZ(t)
 		m, srq := a.newMemory(t, pz), a.newSRQ(t, pz)
-		want := cgo.SRQParam{
-			IAHandle:    a.IAHandle,
-			SRQState:    cgo.SRQStateOperational,
-			PZHandle:    pz,
-			MaxRecvDTOs: 8,
-			MaxRecvIOV:  2,
-		}
+		want := cgo.SRQParam{IAHandle: a.IAHandle, SRQState: cgo.SRQStateOperational, PZHandle: pz, MaxRecvDTOs: 8, MaxRecvIOV: 2}
 		srq.want(t, want)
-		success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, []cgo.LMRTriplet{m.local(0, 64)}, 1))
+		success(t, "SRQPostRecv", srq.post(m, 1))
 		want.OutstandingDTOCount = 1
 		want.AvailableDTOCount = cgo.ValueUnknown // an endpoint may have taken it
 		srq.want(t, want)
@@ -65,22 +63,16 @@ func (a *adapter) newSharing(t testing.TB) (e *endpoint, srq sharedQueue) {
 	return a.makeEndpoint(t, parts{pz: pz, srq: srq.SRQHandle}), srq
 }
 
-func TestSRQTransfer(t *testing.T) {
+func TestSharedQueueRefuses(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		passive, srq := a.newSharing(t)
+		e, srq := a.newSharing(t)
 		outcome(t, "SRQFree", cgo.SRQFree(srq.SRQHandle), cgo.InvalidState, cgo.InvalidStateSRQInUse)
-		segments := []cgo.LMRTriplet{passive.memory.local(0, 64)}
-		outcome(t, "EPPostRecv", cgo.EPPostRecv(passive.EPHandle, segments, 1, cgo.CompletionDefault),
+		outcome(t, "EPPostRecv", cgo.EPPostRecv(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 64)}, 1, cgo.CompletionDefault),
 			cgo.InvalidState, cgo.InvalidStateSRQInUse)
-
-		active := a.newPeer(t, passive)
-		success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, 2))
-		copy(active.memory.bytes, "shared")
-		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 6)}, 3, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 3)
-		received := passive.recv.completion(t, cgo.EventDTOCompletion, 2)
-		if dto := received.DTO(); dto.EPHandle != passive.EPHandle || string(passive.memory.bytes[:dto.TransferredLength]) != "shared" {
-			t.Errorf("received %q on %#x, want it on the endpoint, %#x", passive.memory.bytes[:dto.TransferredLength], dto.EPHandle, passive.EPHandle)
+		ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, 0, endpointAttr())
+		outcome(t, "EPCreateWithSRQ", r, cgo.InvalidHandle, cgo.InvalidHandleSRQ)
+		if ep != 0 {
+			t.Errorf("EPCreateWithSRQ gave the handle %#x though it failed", ep)
 		}
 	})
 }
@@ -90,30 +82,17 @@ func TestSharedReceiveKeepsCookie(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		first, srq := a.newSharing(t)
 		second := a.makeEndpoint(t, parts{pz: first.pz, srq: srq.SRQHandle})
-		l, peers := a.listen(t), []*endpoint{a.newEndpoint(t), a.newEndpoint(t)}
-		a.connect(t, l, peers[0], first)
-		a.connect(t, l, peers[1], second)
+		toFirst, toSecond := a.newPeer(t, first), a.newPeer(t, second)
 		send := func(peer *endpoint, cookie uint64) {
-			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, []cgo.LMRTriplet{first.memory.local(0, 64)}, cookie))
+			success(t, "SRQPostRecv", srq.post(first.memory, cookie))
 			peer.deliver(t, cookie)
 		}
-		send(peers[0], 100)
+		send(toFirst, 100)
 		for cookie := range uint64(srq.query(t).MaxRecvDTOs) {
-			send(peers[1], cookie)
+			send(toSecond, cookie)
 			second.recv.completion(t, cgo.EventDTOCompletion, cookie)
 		}
 		first.recv.completion(t, cgo.EventDTOCompletion, 100)
-	})
-}
-
-func TestEPCreateWithSRQRefused(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		e := a.newEndpoint(t)
-		ep, r := cgo.EPCreateWithSRQ(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, 0, endpointAttr())
-		outcome(t, "EPCreateWithSRQ", r, cgo.InvalidHandle, cgo.InvalidHandleSRQ)
-		if ep != 0 {
-			t.Errorf("EPCreateWithSRQ gave the handle %#x though it failed", ep)
-		}
 	})
 }
 
@@ -121,9 +100,7 @@ func TestEPCreateWithSRQRefused(t *testing.T) {
 func (a *adapter) newBeside(t *testing.T, l *listener, kept *endpoint, srq cgo.SRQHandle) (e, peer *endpoint) {
 	t.Helper()
 	other := *kept
-	var r cgo.Return
-	other.EPHandle, r = cgo.EPCreateWithSRQ(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq, endpointAttr())
-	success(t, "EPCreateWithSRQ", r)
+	other.EPHandle = a.createEP(t, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, srq)
 	peer = a.newEndpoint(t)
 	accept(t, a.ask(t, l, peer), other.EPHandle, peer, kept)
 	return &other, peer
@@ -134,15 +111,13 @@ func (a *adapter) newBeside(t *testing.T, l *listener, kept *endpoint, srq cgo.S
 func TestSharedReceiveNamesEndpoint(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		kept, shared := a.newSharing(t)
-		srq := shared.SRQHandle
 		l, keptPeer := a.listen(t), a.newEndpoint(t)
 		a.connect(t, l, keptPeer, kept)
 		for range 10 {
-			other, peer := a.newBeside(t, l, kept, srq)
-
+			other, peer := a.newBeside(t, l, kept, shared.SRQHandle)
 			ends, peers := []*endpoint{kept, other}, []*endpoint{keptPeer, peer}
 			send := func(i, cookie uint64) {
-				success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{kept.memory.local(0, 64)}, cookie))
+				success(t, "SRQPostRecv", shared.post(kept.memory, cookie))
 				peers[i].deliver(t, cookie)
 			}
 			for cookie := range uint64(8) {
@@ -216,11 +191,7 @@ func TestLostSharedReceives(t *testing.T) {
 		}
 		drain := func() {
 			t.Helper()
-			for {
-				var event cgo.Event
-				if r := cgo.EVDDequeue(kept.recv.EVDHandle, &event); r.Type() == cgo.QueueEmpty {
-					return
-				}
+			for event := (cgo.Event{}); cgo.EVDDequeue(kept.recv.EVDHandle, &event).OK(); {
 				again(event)
 			}
 		}
@@ -262,25 +233,17 @@ func deviceMemory(t *testing.T) int {
 func TestSharedQueueAbruptClose(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		before := deviceMemory(t)
-		ia, _, r := cgo.IAOpen(a.name, 8)
-		success(t, "IAOpen", r)
-		pz, r := cgo.PZCreate(ia)
-		success(t, "PZCreate", r)
-		evd, r := cgo.EVDCreate(ia, 8, 0, cgo.EVDDTO)
-		success(t, "EVDCreate", r)
-		connect, r := cgo.EVDCreate(ia, 8, 0, cgo.EVDConnection)
-		success(t, "EVDCreate", r)
+		again := a.openAgain(t)
+		pz, evd, connect := again.createPZ(t), again.createEVD(t, 8, 0, cgo.EVDDTO), again.createEVD(t, 8, 0, cgo.EVDConnection)
 		for range 2 {
-			srq, r := cgo.SRQCreate(ia, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1})
-			success(t, "SRQCreate", r)
+			srq := again.createSRQ(t, pz, 8)
 			outcome(t, "PZFree", cgo.PZFree(pz), cgo.InvalidState, cgo.InvalidStatePZInUse)
-			_, r = cgo.EPCreateWithSRQ(ia, pz, evd, evd, connect, srq, endpointAttr())
-			success(t, "EPCreateWithSRQ", r)
+			again.createEP(t, pz, evd, evd, connect, srq)
 		}
 		if deviceMemory(t) == before {
 			t.Logf("not tested: the queues of %s are no memory of the device", a.device)
 		}
-		success(t, "IAClose", cgo.IAClose(ia, cgo.CloseAbrupt))
+		success(t, "IAClose", cgo.IAClose(again.IAHandle, cgo.CloseAbrupt))
 		if after := deviceMemory(t); after != before {
 			t.Errorf("%d pieces of the device's memory are left", after-before)
 		}
@@ -304,12 +267,11 @@ func (q sharedQueue) resize(t testing.TB, a *adapter, length int32) {
 // fill posts as many receives as a queue takes. Their cookies follow those of the last ones.
 func (q sharedQueue) fill(t testing.TB, m *memory, last uint64) uint64 {
 	t.Helper()
-	segments := []cgo.LMRTriplet{m.local(0, 64)}
 	for param := q.query(t); param.OutstandingDTOCount < param.MaxRecvDTOs; param.OutstandingDTOCount++ {
 		last++
-		success(t, "SRQPostRecv", cgo.SRQPostRecv(q.SRQHandle, segments, last))
+		success(t, "SRQPostRecv", q.post(m, last))
 	}
-	outcome(t, "SRQPostRecv to a full queue", cgo.SRQPostRecv(q.SRQHandle, segments, last+1), cgo.InsufficientResources, cgo.ResourceMemory)
+	outcome(t, "SRQPostRecv to a full queue", q.post(m, last+1), cgo.InsufficientResources, cgo.ResourceMemory)
 	return last
 }
 
@@ -380,9 +342,8 @@ func TestSRQResizeBesidePosts(t *testing.T) {
 		passive, srq := a.newSharing(t)
 		active := a.newPeer(t, passive)
 		const receives, messages = 8, 3000
-		segments := []cgo.LMRTriplet{passive.memory.local(0, 64)}
 		for cookie := range uint64(receives) {
-			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, cookie))
+			success(t, "SRQPostRecv", srq.post(passive.memory, cookie))
 		}
 		var ended atomic.Bool
 		var resizes sync.WaitGroup
@@ -401,7 +362,7 @@ func TestSRQResizeBesidePosts(t *testing.T) {
 		for cookie := range uint64(messages) {
 			active.deliver(t, cookie)
 			passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
-			success(t, "SRQPostRecv", cgo.SRQPostRecv(srq.SRQHandle, segments, cookie+receives))
+			success(t, "SRQPostRecv", srq.post(passive.memory, cookie+receives))
 		}
 	})
 }
@@ -451,9 +412,12 @@ func TestSRQLowWatermark(t *testing.T) {
 		}
 		take := func(receives int) {
 			t.Helper()
-			for range receives {
-				passive.recv.expect(t, cgo.EventDTOCompletion)
-			}
+			passive.recv.take(t, receives)
+		}
+		sendAndTake := func() {
+			t.Helper()
+			send(1)
+			take(1)
 		}
 		set := func(watermark int32) {
 			t.Helper()
@@ -469,17 +433,14 @@ func TestSRQLowWatermark(t *testing.T) {
 		send(1)
 		wantLow(t, async, srq)
 		take(1)
-		send(1)
-		take(1)
+		sendAndTake()
 		async.empty(t) // it says so once
 		set(3)         // 2 are left
 		wantLow(t, async, srq)
-		send(1)
-		take(1)
+		sendAndTake()
 		async.empty(t)
 		set(0)
-		send(1)
-		take(1)
+		sendAndTake()
 		async.empty(t)
 
 		srq.fill(t, passive.memory, 0)
