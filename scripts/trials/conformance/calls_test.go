@@ -24,14 +24,18 @@ var subtypes = map[udat.EPState]udat.ReturnSubtype{
 // The calls that the pages of the clauses are not about are refused in all states but theirs, with an error that names
 // the state, and leave it. Receives can be posted in every state, and come back when the connection has ended.
 func TestCallsInEachState(t *testing.T) {
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(test *testing.T) {
-			t := &trial{T: test}
-			udattest.CheckLeaks(t)
-			t.ia = udattest.Open(t, name)
-			t.iwarp = udattest.IWARP(t, t.ia)
-			t.callsInEachState()
-		})
+	forEach(t, (*trial).callsInEachState)
+}
+
+// requests are the calls that post requests.
+func requests(s udat.Segment, remote udat.RMRTriplet) map[string]func(*udat.EP) error {
+	return map[string]func(*udat.EP) error{
+		"send":      func(ep *udat.EP) error { return ep.PostSend(one(s), 1, 0) },
+		"read":      func(ep *udat.EP) error { return ep.PostRDMARead(one(s), 1, remote, 0) },
+		"write":     func(ep *udat.EP) error { return ep.PostRDMAWrite(one(s), 1, remote, 0) },
+		"immediate": func(ep *udat.EP) error { return ep.PostRDMAWriteImmed(one(s), 1, remote, 1, 0) },
+		"fetch":     func(ep *udat.EP) error { return ep.PostFetchAndAdd(1, s, 1, remote, 0) },
+		"swap":      func(ep *udat.EP) error { return ep.PostCmpAndSwap(1, 2, s, 1, remote, 0) },
 	}
 }
 
@@ -47,18 +51,15 @@ func (t *trial) lacks(call string) bool {
 }
 
 func (t *trial) callsInEachState() {
-	listener, requests, origin, client := udattest.Listen(t, t.ia), t.evd(8, udat.EVDCR), t.endpoint(), t.endpoint()
+	listener, queue, origin, client := udattest.Listen(t, t.ia), t.evd(8, udat.EVDCR), t.endpoint(), t.endpoint()
 	udattest.ConnectPair(t, listener, origin, t.endpoint())
-	t.must(client.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
-	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-	remote := t.remote(origin)
-
-	post := func(e *udattest.Endpoint) (segment udat.Segment) { return e.Segment(t, 0, 8) }
+	cr, remote := t.ask(listener, client), t.remote(origin)
 	connected, unconnected := []udat.EPState{udat.EPStateConnected, udat.EPStateDisconnected}, []udat.EPState{udat.EPStateUnconnected}
-	calls := map[string]struct {
+	type call struct {
 		make    func(e *udattest.Endpoint) error
 		allowed []udat.EPState
-	}{
+	}
+	calls := map[string]call{
 		"connect": {func(e *udattest.Endpoint) error {
 			return e.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil)
 		}, unconnected},
@@ -66,16 +67,13 @@ func (t *trial) callsInEachState() {
 		"dup source":  {func(e *udattest.Endpoint) error { return t.endpoint().DupConnect(e.EP, udattest.Patience, nil) }, connected[:1]},
 		"cr_accept":   {func(e *udattest.Endpoint) error { return cr.Accept(e.EP, nil) }, unconnected},
 		"rsp_create": {func(e *udattest.Endpoint) error {
-			_, err := udat.CreateRSP(t.ia, udattest.ConnQual(), e.EP, requests)
+			_, err := udat.CreateRSP(t.ia, udattest.ConnQual(), e.EP, queue)
 			return err
 		}, unconnected},
-		"reset":     {func(e *udattest.Endpoint) error { return e.Reset() }, []udat.EPState{udat.EPStateUnconnected, udat.EPStateDisconnected}},
-		"send":      {func(e *udattest.Endpoint) error { return e.PostSend(one(post(e)), 1, 0) }, connected},
-		"read":      {func(e *udattest.Endpoint) error { return e.PostRDMARead(one(post(e)), 1, remote, 0) }, connected},
-		"write":     {func(e *udattest.Endpoint) error { return e.PostRDMAWrite(one(post(e)), 1, remote, 0) }, connected},
-		"immediate": {func(e *udattest.Endpoint) error { return e.PostRDMAWriteImmed(one(post(e)), 1, remote, 1, 0) }, connected},
-		"fetch":     {func(e *udattest.Endpoint) error { return e.PostFetchAndAdd(1, post(e), 1, remote, 0) }, connected},
-		"swap":      {func(e *udattest.Endpoint) error { return e.PostCmpAndSwap(1, 2, post(e), 1, remote, 0) }, connected},
+		"reset": {func(e *udattest.Endpoint) error { return e.Reset() }, []udat.EPState{udat.EPStateUnconnected, udat.EPStateDisconnected}},
+	}
+	for name := range requests(origin.Segment(t, 0, 8), remote) {
+		calls[name] = call{func(e *udattest.Endpoint) error { return requests(e.Segment(t, 0, 8), remote)[name](e.EP) }, connected}
 	}
 	posted := map[*udattest.Endpoint][]uint64{}
 	var last *udattest.Endpoint

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"errors"
-	"sync"
 
 	"github.com/goudat/goudat/scripts/trials/internal/process"
 	"github.com/goudat/goudat/udat"
@@ -49,11 +48,9 @@ func createdUnconnected(t *trial) {
 
 func failureGivesNothing(t *trial) {
 	e := t.endpoint()
-	attr := t.query(e).Attr
-	wrong := attr
-	wrong.MaxRecvDTOs = -1
-	many := attr
-	many.MaxRecvDTOs = 1 << 30
+	wrong := t.query(e).Attr
+	many := wrong
+	wrong.MaxRecvDTOs, many.MaxRecvDTOs = -1, 1<<30
 	before := len(udat.Living())
 	for name, create := range map[string]func() (*udat.EP, error){
 		"adapter":   func() (*udat.EP, error) { return udat.CreateEP(nil, e.PZ, e.Recv, e.Request, e.Connect, nil) },
@@ -100,27 +97,26 @@ func (t *trial) lacking(recv, request, connect bool) *udattest.Endpoint {
 	return e
 }
 
+const noDirection = "the direction that lacks its EVD takes no posts, since the providers allow it no operations"
+
 func withoutReceiveEVD(t *trial) {
-	peer := t.endpoint()
-	e := t.lacking(true, false, false)
+	peer, e := t.endpoint(), t.lacking(true, false, false)
 	t.connectTo(e, peer)
 	t.exchange(e, peer)
 	t.refused(e.PostRecv(one(e.Segment(t, 0, message)), 1, 0), udat.ErrInvalidState)
-	t.remark("the direction that lacks its EVD takes no posts, since the providers allow it no operations")
+	t.remark(noDirection)
 }
 
 func withoutRequestEVD(t *trial) {
-	peer := t.endpoint()
-	e := t.lacking(false, true, false)
+	peer, e := t.endpoint(), t.lacking(false, true, false)
 	t.connectTo(peer, e)
 	t.exchange(peer, e)
 	t.refused(e.PostSend(one(e.Segment(t, 0, message)), 1, 0), udat.ErrInvalidState)
-	t.remark("the direction that lacks its EVD takes no posts, since the providers allow it no operations")
+	t.remark(noDirection)
 }
 
 func withoutConnectEVD(t *trial) {
-	peer := t.endpoint()
-	e := t.lacking(false, false, true)
+	peer, e := t.endpoint(), t.lacking(false, false, true)
 	t.postRecv(e, 1)
 	t.refused(e.EP.Connect(t.address(), udattest.ConnQual(), udattest.Patience, nil), udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 	e.Connect = t.evd(16, udat.EVDConnection)
@@ -276,15 +272,8 @@ func bindsComplete(t *trial) {
 }
 
 func connectionEvents(t *trial) {
-	listener := udattest.Listen(t, t.ia)
 	a, b := t.endpoint(), t.endpoint()
-	t.must(a.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
-	t.must(udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(b.EP, nil))
-	for _, e := range []*udattest.Endpoint{a, b} {
-		if event := udattest.Expect(t, e.Connect, udat.EventConnectionEstablished); event.EP() != e.EP {
-			t.Error("the event names another endpoint")
-		}
-	}
+	t.accepted(t.ask(udattest.Listen(t, t.ia), a), b.EP, a, b)
 	t.must(a.Disconnect(udat.CloseAbrupt))
 	for _, e := range []*udattest.Endpoint{a, b} {
 		if event := udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected); event.EP() != e.EP {
@@ -314,9 +303,7 @@ func beginsByDupConnect(t *trial) {
 	udattest.ConnectPair(t, listener, a, b)
 	c, d := t.endpoint(), t.endpoint()
 	t.must(c.DupConnect(a.EP, udattest.Patience, nil))
-	t.must(udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR().Accept(d.EP, nil))
-	udattest.Expect(t, c.Connect, udat.EventConnectionEstablished)
-	udattest.Expect(t, d.Connect, udat.EventConnectionEstablished)
+	t.accepted(udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR(), d.EP, c, d)
 	t.exchange(c, d)
 	t.exchange(a, b)
 }
@@ -324,16 +311,13 @@ func beginsByDupConnect(t *trial) {
 func acceptsPending(t *trial) {
 	listener := udattest.Listen(t, t.ia)
 	a, b := t.endpoint(), t.endpoint()
-	t.must(a.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
-	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+	cr := t.ask(listener, a)
 	param, err := cr.Query()
 	t.must(err)
 	if param.LocalEP != nil || param.PSP != listener.PSP {
 		t.Errorf("the request says %+v", param)
 	}
-	t.must(cr.Accept(b.EP, nil))
-	udattest.Expect(t, a.Connect, udat.EventConnectionEstablished)
-	udattest.Expect(t, b.Connect, udat.EventConnectionEstablished)
+	t.accepted(cr, b.EP, a, b)
 	t.exchange(b, a)
 }
 
@@ -344,11 +328,7 @@ func acceptsReserved(t *trial) {
 	if param.LocalEP != e.EP || param.RSP != rsp {
 		t.Errorf("the request says %+v", param)
 	}
-	t.must(cr.Accept(nil, nil))
-	udattest.Expect(t, client.Connect, udat.EventConnectionEstablished)
-	if event := udattest.Expect(t, e.Connect, udat.EventConnectionEstablished); event.EP() != e.EP {
-		t.Error("the event names another endpoint")
-	}
+	t.accepted(cr, nil, client, e)
 	t.exchange(client, e)
 	t.must(rsp.Free())
 	t.exchange(e, client) // the connection outlives the service point
@@ -500,9 +480,7 @@ func createInvalidHandles(t *trial) {
 func createInvalidAttributes(t *trial) {
 	e := t.endpoint()
 	recv, request := t.evd(64, udat.EVDDTO), t.evd(64, udat.EVDDTO) // of nobody who has other completion flags
-	most, _, err := t.ia.Query()
-	t.must(err)
-	good := t.query(e).Attr
+	most, good := t.limits(), t.query(e).Attr
 	for name, change := range map[string]func(*udat.EPAttr){
 		"negative receives":     func(a *udat.EPAttr) { a.MaxRecvDTOs = -1 },
 		"receives":              func(a *udat.EPAttr) { a.MaxRecvDTOs = most.MaxDTOPerEP + 1 },
@@ -522,19 +500,13 @@ func createInvalidAttributes(t *trial) {
 		"suppressed requests":   func(a *udat.EPAttr) { a.RequestCompletionFlags = udat.CompletionSuppress },
 		"solicited requests":    func(a *udat.EPAttr) { a.RequestCompletionFlags = solicited },
 		"unknown receive flags": func(a *udat.EPAttr) { a.RecvCompletionFlags = 1 << 20 },
-		"message size": func(a *udat.EPAttr) {
-			if a.MaxMessageSize = most.MaxMessageSize + 1; a.MaxMessageSize == 0 {
-				a.MaxRecvDTOs = -1 // any size is possible
-			}
-		},
-		"RDMA size": func(a *udat.EPAttr) {
-			if a.MaxRDMASize = most.MaxRDMASize + 1; a.MaxRDMASize == 0 {
-				a.MaxRecvDTOs = -1
-			}
-		},
+		"message size":          func(a *udat.EPAttr) { a.MaxMessageSize = most.MaxMessageSize + 1 },
+		"RDMA size":             func(a *udat.EPAttr) { a.MaxRDMASize = most.MaxRDMASize + 1 },
 	} {
 		attr := good
-		change(&attr)
+		if change(&attr); attr.MaxMessageSize == 0 || attr.MaxRDMASize == 0 {
+			continue // any size is possible
+		}
 		ep, err := udat.CreateEP(t.ia, e.PZ, recv, request, e.Connect, &attr)
 		if ep != nil || !errors.Is(err, udat.ErrInvalidParameter) {
 			t.Errorf("wrong %s: the call returns %v, %v", name, ep, err)
@@ -579,37 +551,26 @@ func createConcurrently(t *trial) {
 	attr := t.query(e).Attr
 	attr.MaxRecvDTOs, attr.MaxRequestDTOs = 2, 2
 	const creators, rounds = 12, 8
-	var all sync.WaitGroup
-	failures := make(chan error, creators)
 	start := make(chan struct{})
-	for range creators {
-		all.Add(1)
-		go func() {
-			defer all.Done()
-			<-start
-			for range rounds {
-				ep, err := udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &attr)
-				if err != nil {
-					failures <- err
-					return
-				}
-				s, err := ep.GetStatus()
-				if err == nil && s.State != udat.EPStateUnconnected {
-					err = errors.New("a new endpoint is in the state " + s.State.String())
-				}
-				if err := errors.Join(err, ep.Free()); err != nil {
-					failures <- err
-					return
-				}
+	wait := t.atOnce(creators, func(int) error {
+		<-start
+		for range rounds {
+			ep, err := udat.CreateEP(t.ia, e.PZ, e.Recv, e.Request, e.Connect, &attr)
+			if err != nil {
+				return err
 			}
-		}()
-	}
+			s, err := ep.GetStatus()
+			if err == nil && s.State != udat.EPStateUnconnected {
+				err = errors.New("a new endpoint is in the state " + s.State.String())
+			}
+			if err := errors.Join(err, ep.Free()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	close(start)
-	all.Wait()
-	close(failures)
-	for err := range failures {
-		t.Error(err)
-	}
+	wait()
 	t.must(e.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: attr})) // the EVDs are in order
 }
 
@@ -617,20 +578,19 @@ func createConcurrently(t *trial) {
 // limit ends when lift is called, or the trial ends.
 func (t *trial) limitObjects() (lift func(), ok bool) {
 	t.Helper()
-	attr, _, err := t.ia.Query()
-	t.must(err)
 	if !udattest.InTestbed(t) {
 		return nil, false
 	}
+	device := t.limits().AdapterName
 	group, err := process.EnterGroup()
 	if err != nil {
 		t.Logf("there is no control group for objects of RDMA devices: %v", err)
 		return nil, false
 	}
 	t.Cleanup(func() {
-		t.must(group.Lift(attr.AdapterName))
+		t.must(group.Lift(device))
 		t.must(group.Leave())
 	})
-	t.must(group.Limit(attr.AdapterName, 0))
-	return func() { t.must(group.Lift(attr.AdapterName)) }, true
+	t.must(group.Limit(device, 0))
+	return func() { t.must(group.Lift(device)) }, true
 }

@@ -40,12 +40,11 @@ var closeFlags = []udat.CloseFlags{udat.CloseAbrupt, udat.CloseGraceful}
 
 func eitherSide(t *trial) {
 	for _, flags := range closeFlags {
-		a, b := t.pair()
-		t.must(a.Disconnect(flags))
-		t.disconnected(a, b)
-		c, d := t.pair()
-		t.must(d.Disconnect(flags))
-		t.disconnected(c, d)
+		for _, side := range []int{0, 1} {
+			a, b := t.pair()
+			t.must([]*udattest.Endpoint{a, b}[side].Disconnect(flags))
+			t.disconnected(a, b)
+		}
 	}
 }
 
@@ -61,26 +60,22 @@ func abruptByDefault(t *trial) {
 
 func abruptFlushes(t *trial) {
 	t.remarkOnIWARP(handedOver)
-	a, b := t.pair()
-	t.postRecv(a, series(0, 8)...)
-	t.stick(a, b, 20, 21)
-	t.postRead(a, b, 22)
-	t.postWrite(a, b, 23)
-	t.must(a.Disconnect(udat.CloseAbrupt))
-	t.disconnected(a, b)
-	t.flushed(a.Recv, series(0, 8)...)
-	t.flushed(a.Request, 20, 21, 22, 23)
-	t.wantIdle(a, true, true)
-
-	// The other side, too.
-	c, d := t.pair()
-	t.postRecv(d, series(0, 8)...)
-	t.stick(d, c, 20, 21)
-	t.must(c.Disconnect(udat.CloseAbrupt))
-	t.disconnected(c, d)
-	t.flushed(d.Recv, series(0, 8)...)
-	t.flushed(d.Request, 20, 21)
-	t.wantIdle(d, true, true)
+	for _, byPeer := range []bool{false, true} {
+		a, b := t.pair()
+		t.postRecv(a, series(0, 8)...)
+		t.stick(a, b, 20, 21)
+		t.postRead(a, b, 22)
+		t.postWrite(a, b, 23)
+		if byPeer {
+			t.must(b.Disconnect(udat.CloseAbrupt))
+		} else {
+			t.must(a.Disconnect(udat.CloseAbrupt))
+		}
+		t.disconnected(a, b)
+		t.flushed(a.Recv, series(0, 8)...)
+		t.flushed(a.Request, 20, 21, 22, 23)
+		t.wantIdle(a, true, true)
+	}
 }
 
 // Only half of the messages have a receive, so that the disconnect comes in the middle.
@@ -151,16 +146,8 @@ func gracefulDrains(t *trial) {
 	t.wantState(a, udat.EPStateDisconnectPending)
 	t.unstick(b, series(0, sends)...)
 	t.disconnected(a, b)
-	for i, status := range t.completions(a.Request, series(0, n)...) {
-		if status != udat.DTOSuccess {
-			t.Fatalf("request %d of %d completes with %v", i, n, status)
-		}
-	}
-	for i, status := range t.completions(b.Recv, series(0, sends)...) {
-		if status != udat.DTOSuccess {
-			t.Fatalf("message %d of %d arrives with %v", i, sends, status)
-		}
-	}
+	t.succeeded(a.Request, series(0, n)...)
+	t.succeeded(b.Recv, series(0, sends)...)
 	t.wantIdle(a, true, true)
 }
 
@@ -172,10 +159,16 @@ func gracefulIsPending(t *trial) {
 	}
 	t.wantState(a, udat.EPStateDisconnectPending)
 	t.wantState(b, udat.EPStateConnected)
+	t.drained(a, b)
+	t.unstuck(b, 1)
+}
+
+// drained lets a graceful disconnect end.
+func (t *trial) drained(a, b *udattest.Endpoint) {
+	t.Helper()
 	t.unstick(b, 1)
 	t.disconnected(a, b)
 	t.succeeded(a.Request, 9001)
-	t.unstuck(b, 1)
 }
 
 func abruptEndsGraceful(t *trial) {
@@ -192,9 +185,7 @@ func gracefulTwice(t *trial) {
 		t.wantState(a, udat.EPStateDisconnectPending)
 	}
 	t.wantState(b, udat.EPStateConnected)
-	t.unstick(b, 1)
-	t.disconnected(a, b)
-	t.succeeded(a.Request, 9001)
+	t.drained(a, b)
 	udattest.NoEvent(t, a.Connect)
 }
 
@@ -236,49 +227,33 @@ func flagsMeanTheSame(t *trial) {
 
 func pendingTakesNoRequests(t *trial) {
 	a, b := t.disconnecting()
-	s, remote := one(a.Segment(t, 0, 8)), t.remote(b)
-	for name, err := range map[string]error{
-		"send":      a.PostSend(s, 1, 0),
-		"read":      a.PostRDMARead(s, 1, remote, 0),
-		"write":     a.PostRDMAWrite(s, 1, remote, 0),
-		"immediate": a.PostRDMAWriteImmed(s, 1, remote, 1, 0),
-		"fetch":     a.PostFetchAndAdd(1, s[0], 1, remote, 0),
-		"swap":      a.PostCmpAndSwap(1, 1, s[0], 1, remote, 0),
-	} {
+	for name, post := range requests(a.Segment(t, 0, 8), t.remote(b)) {
+		err := post(a.EP)
 		if !errors.Is(err, udat.ErrInvalidState) && !(t.lacks(name) && errors.Is(err, errors.ErrUnsupported)) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
-	t.unstick(b, 1)
-	t.disconnected(a, b)
-	t.succeeded(a.Request, 9001)
+	t.drained(a, b)
 	udattest.NoEvent(t, a.Request) // nothing was posted
 }
 
-func endIsReported(t *trial) {
+func endIsReported(t *trial) { t.told(func(a, _ *udattest.Endpoint) *udattest.Endpoint { return a }) }
+
+func peerIsTold(t *trial) { t.told(func(_, b *udattest.Endpoint) *udattest.Endpoint { return b }) }
+
+// told shows that a side of a connection gets one event when one of them disconnects.
+func (t *trial) told(side func(disconnects, peer *udattest.Endpoint) *udattest.Endpoint) {
+	t.Helper()
 	for _, flags := range closeFlags {
 		a, b := t.pair()
 		t.must(a.Disconnect(flags))
-		event := udattest.Expect(t, a.Connect, udat.EventConnectionDisconnected)
-		if event.EP() != a.EP || event.Err() != nil {
+		e := side(a, b)
+		event := udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		if event.EP() != e.EP || event.Err() != nil {
 			t.Errorf("the event is %+v", event)
 		}
-		t.disconnected(b)
-		t.must(a.Reset())
-		udattest.NoEvent(t, a.Connect) // one is enough
-	}
-}
-
-func peerIsTold(t *trial) {
-	for _, flags := range closeFlags {
-		a, b := t.pair()
-		t.must(a.Disconnect(flags))
-		if event := udattest.Expect(t, b.Connect, udat.EventConnectionDisconnected); event.EP() != b.EP {
-			t.Error("the event names another endpoint")
-		}
-		t.disconnected(a)
-		t.must(b.Reset())
-		udattest.NoEvent(t, b.Connect)
+		t.must(e.Reset())
+		udattest.NoEvent(t, e.Connect) // one is enough
 	}
 }
 
@@ -364,9 +339,7 @@ func notPassivePending(t *trial) {
 	t.postRecv(e, 1)
 	t.disallowed(e, udat.InvalidStateEPPassConnPending)
 	udattest.NoEvent(t, e.Recv)
-	t.must(cr.Accept(nil, nil)) // goes on
-	udattest.Expect(t, client.Connect, udat.EventConnectionEstablished)
-	udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+	t.accepted(cr, nil, client, e) // goes on
 }
 
 // wantNoTentative shows that no endpoint gets into TENTATIVE_CONNECTION_PENDING.

@@ -124,10 +124,10 @@ func completionsAfterFree(t *trial) {
 	}
 	t.disconnected(a)
 	// Other endpoints can use the EVDs.
-	ep, err := udat.CreateEP(t.ia, b.PZ, b.Recv, b.Request, b.Connect, nil)
+	var err error
+	b.EP, err = udat.CreateEP(t.ia, b.PZ, b.Recv, b.Request, b.Connect, nil)
 	t.must(err)
-	t.cleanup(ep)
-	b.EP = ep
+	t.cleanup(b.EP)
 	t.must(a.Reset())
 	t.connectTo(a, b)
 	t.exchange(a, b)
@@ -170,17 +170,13 @@ func streamsEnd(t *trial) {
 }
 
 func useAfterFree(t *trial) {
-	listener := udattest.Listen(t, t.ia)
-	requests := t.evd(8, udat.EVDCR)
+	listener, queue := udattest.Listen(t, t.ia), t.evd(8, udat.EVDCR)
 	origin, peer := t.pair()
-	client := t.endpoint()
-	e := t.endpoint()
-	s, remote, address := one(e.Segment(t, 0, 8)), t.remote(peer), t.address()
-	t.must(client.EP.Connect(address, listener.ConnQual, udattest.Patience, nil))
-	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+	client, e := t.endpoint(), t.endpoint()
+	s, address, cr := e.Segment(t, 0, 8), t.address(), t.ask(listener, client)
 	ep := e.EP
 	t.free(e)
-	for name, err := range map[string]error{
+	errs := map[string]error{
 		"connect":     ep.Connect(address, listener.ConnQual, udattest.Patience, nil),
 		"dup_connect": ep.DupConnect(origin.EP, udattest.Patience, nil),
 		"dup source":  peer.DupConnect(ep, udattest.Patience, nil),
@@ -190,16 +186,14 @@ func useAfterFree(t *trial) {
 		"get_status":  func() error { _, err := ep.GetStatus(); return err }(),
 		"query":       func() error { _, err := ep.Query(); return err }(),
 		"modify":      ep.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 5}}),
-		"recv":        ep.PostRecv(s, 1, 0),
-		"send":        ep.PostSend(s, 1, 0),
-		"read":        ep.PostRDMARead(s, 1, remote, 0),
-		"write":       ep.PostRDMAWrite(s, 1, remote, 0),
-		"immediate":   ep.PostRDMAWriteImmed(s, 1, remote, 1, 0),
-		"fetch":       ep.PostFetchAndAdd(1, s[0], 1, remote, 0),
-		"swap":        ep.PostCmpAndSwap(1, 1, s[0], 1, remote, 0),
-		"rsp_create":  func() error { _, err := udat.CreateRSP(t.ia, udattest.ConnQual(), ep, requests); return err }(),
+		"recv":        ep.PostRecv(one(s), 1, 0),
+		"rsp_create":  func() error { _, err := udat.CreateRSP(t.ia, udattest.ConnQual(), ep, queue); return err }(),
 		"cr_accept":   cr.Accept(ep, nil),
-	} {
+	}
+	for name, post := range requests(s, t.remote(peer)) {
+		errs[name] = post(ep)
+	}
+	for name, err := range errs {
 		if !errors.Is(err, udat.ErrInvalidHandle) || !errors.Is(err, udat.ErrClosed) {
 			t.Errorf("%s: the error is %v", name, err)
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -152,38 +151,21 @@ func (t *trial) succeededBeforeIdle(e *udattest.Endpoint, cookie uint64) {
 func isSnapshot(t *trial) {
 	a, b := t.pair()
 	ctx, cancel := context.WithCancel(context.Background())
-	var waiting sync.WaitGroup
-	for _, evd := range []*udat.EVD{a.Recv, a.Connect} {
-		waiting.Add(1)
-		go func() {
-			defer waiting.Done()
-			_, _ = evd.Wait(ctx)
-		}()
-	}
+	waited := t.atOnce(2, func(i int) error {
+		_, _ = []*udat.EVD{a.Recv, a.Connect}[i].Wait(ctx)
+		return nil
+	})
 	t.postRecv(a, 1)
 	t.stick(a, b, 2) // does not complete yet
-	done := make(chan error, 1)
-	go func() {
-		for range 1000 {
-			s, err := a.GetStatus()
-			if err == nil && (s != udat.EPStatus{State: udat.EPStateConnected}) {
-				err = errors.New("the snapshot has changed")
-			}
-			if err != nil {
-				done <- err
-				return
-			}
+	slow := time.AfterFunc(udattest.Patience, func() { panic("get_status waits") })
+	for range 1000 {
+		if s := t.status(a); s != (udat.EPStatus{State: udat.EPStateConnected}) {
+			t.Fatalf("the snapshot has changed: %+v", s)
 		}
-		done <- nil
-	}()
-	select {
-	case err := <-done:
-		t.must(err)
-	case <-time.After(udattest.Patience):
-		t.Fatal("get_status waits")
 	}
+	slow.Stop()
 	cancel()
-	waiting.Wait()
+	waited()
 	t.unstick(b, 3)
 	t.succeeded(a.Request, 2)
 	t.unstuck(b, 3)
@@ -218,38 +200,24 @@ func statusConcurrently(t *trial) {
 	a, b := t.pair()
 	const messages, watchers = 200, 4
 	var stop atomic.Bool
-	var watching sync.WaitGroup
-	failures := make(chan error, watchers)
-	for i := range watchers {
-		e := []*udattest.Endpoint{a, b}[i%2]
-		watching.Add(1)
-		go func() {
-			defer watching.Done()
-			for !stop.Load() {
-				s, err := e.GetStatus()
-				if err == nil && s.State != udat.EPStateConnected {
-					err = errors.New("the state is " + s.State.String())
-				}
-				if err != nil {
-					failures <- err
-					return
-				}
-				runtime.Gosched() // the messages need the processor, too
+	wait := t.atOnce(watchers, func(i int) error {
+		for !stop.Load() {
+			s, err := []*udattest.Endpoint{a, b}[i%2].GetStatus()
+			if err == nil && s.State != udat.EPStateConnected {
+				err = errors.New("the state is " + s.State.String())
 			}
-		}()
-	}
-	for i := range uint64(messages) {
-		t.postRecv(b, i)
-		t.postSend(a, i)
-		udattest.Completion(t, b.Recv, i)
-		udattest.Completion(t, a.Request, i)
+			if err != nil {
+				return err
+			}
+			runtime.Gosched() // the messages need the processor, too
+		}
+		return nil
+	})
+	for range messages {
+		t.exchange(a, b)
 	}
 	stop.Store(true)
-	watching.Wait()
-	close(failures)
-	for err := range failures {
-		t.Error(err)
-	}
+	wait()
 	t.wantIdle(a, true, true)
 	t.wantIdle(b, true, true)
 }

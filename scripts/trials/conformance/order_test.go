@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"sync"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -33,18 +32,8 @@ func TestBothSidesDisconnect(t *testing.T) {
 			for _, e := range both {
 				t.postSend(e, series(0, n)...)
 			}
-			var disconnecting sync.WaitGroup
-			failures := make([]error, len(both))
-			for i, e := range both {
-				disconnecting.Add(1)
-				go func() {
-					defer disconnecting.Done()
-					failures[i] = e.Disconnect(flags[i])
-				}()
-			}
-			disconnecting.Wait()
-			for i, e := range both {
-				t.must(failures[i])
+			t.atOnce(len(both), func(i int) error { return both[i].Disconnect(flags[i]) })()
+			for _, e := range both {
 				t.disconnected(e)
 				for _, evd := range []*udat.EVD{e.Request, e.Recv} {
 					if status := t.completions(evd, series(0, n)...); !monotone(status) {
@@ -69,9 +58,7 @@ func TestDisconnectWhileConnecting(t *testing.T) {
 			a, b := t.endpoint(), t.endpoint()
 			t.postRecv(a, 1, 2)
 			t.postRecv(b, 3, 4)
-			t.must(a.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
-			cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
-			t.must(cr.Accept(b.EP, nil))
+			t.must(t.ask(listener, a).Accept(b.EP, nil))
 			t.must(a.Disconnect(flags))
 			t.must(b.Disconnect(flags))
 			for _, e := range []*udattest.Endpoint{a, b} {
@@ -111,16 +98,8 @@ func TestGracefulAgainstSender(t *testing.T) {
 			}
 		}
 		t.disconnected(a, b)
-		for i, status := range t.completions(a.Request, series(0, n)...) {
-			if status != udat.DTOSuccess {
-				t.Fatalf("send %d completes with %v", i, status)
-			}
-		}
-		for i, status := range t.completions(b.Recv, series(0, n)...) {
-			if status != udat.DTOSuccess {
-				t.Fatalf("message %d arrives with %v", i, status)
-			}
-		}
+		t.succeeded(a.Request, series(0, n)...)
+		t.succeeded(b.Recv, series(0, n)...)
 		if status := t.completions(a.Recv, series(0, n)...); !monotone(status) {
 			t.Errorf("the receives complete with %v", status)
 		}

@@ -44,9 +44,7 @@ func (t *trial) walk(visit func(e *udattest.Endpoint, state udat.EPState)) {
 	cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
 	call(e, udat.EPStatePassiveConnectionPending)
 	call(peer, udat.EPStateActiveConnectionPending)
-	t.must(cr.Accept(nil, nil))
-	udattest.Expect(t, peer.Connect, udat.EventConnectionEstablished)
-	udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+	t.accepted(cr, nil, peer, e)
 	call(e, udat.EPStateConnected)
 	if t.sticks(e) {
 		t.stick(e, peer, 9001)
@@ -102,8 +100,7 @@ func (t *trial) connecting(prepare func(e *udattest.Endpoint)) (*udattest.Endpoi
 	if prepare != nil {
 		prepare(e)
 	}
-	t.must(e.EP.Connect(t.address(), listener.ConnQual, udattest.Patience, nil))
-	cr := udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR()
+	cr := t.ask(listener, e)
 	t.Cleanup(func() { _ = cr.Reject(nil) }) // on iWARP the endpoint's Free would wait for an answer
 	t.wantState(e, udat.EPStateActiveConnectionPending)
 	return e, cr
@@ -124,8 +121,12 @@ func (t *trial) disconnecting() (e, peer *udattest.Endpoint) {
 func (t *trial) completing(n int) []*udattest.Endpoint {
 	t.Helper()
 	listener := udattest.Listen(t, t.ia)
-	cmd, stdin, err := startPeer(t.ia.Name(), uint64(listener.ConnQual), n)
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", peerVariable, t.ia.Name(), listener.ConnQual, n))
+	cmd.Stderr = os.Stderr
+	stdin, err := cmd.StdinPipe() // the process ends when it is closed
 	t.must(err)
+	t.must(cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = stdin.Close()
@@ -135,7 +136,13 @@ func (t *trial) completing(n int) []*udattest.Endpoint {
 	for range n {
 		requests = append(requests, udattest.Expect(t, listener.Requests, udat.EventConnectionRequest).CR())
 	}
-	t.must(stop(cmd.Process))
+	t.must(cmd.Process.Signal(syscall.SIGSTOP))
+	var status syscall.WaitStatus
+	_, err = syscall.Wait4(cmd.Process.Pid, &status, syscall.WUNTRACED, nil)
+	t.must(err)
+	if !status.Stopped() {
+		t.Fatalf("the process has ended: %v", status)
+	}
 	var endpoints []*udattest.Endpoint
 	for _, cr := range requests {
 		e := t.endpoint()
@@ -150,70 +157,27 @@ func (t *trial) completing(n int) []*udattest.Endpoint {
 // adapter, and the number of endpoints.
 const peerVariable = "UDAT_CONFORMANCE_PEER"
 
-// startPeer starts a process that connects, and ends when its standard input is closed.
-func startPeer(adapter string, qual uint64, n int) (*exec.Cmd, io.Closer, error) {
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d %d", peerVariable, adapter, qual, n))
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	return cmd, stdin, cmd.Start()
-}
-
-// stop stops a child process, and returns when it has stopped.
-func stop(process *os.Process) error {
-	if err := process.Signal(syscall.SIGSTOP); err != nil {
-		return err
-	}
-	var status syscall.WaitStatus
-	if _, err := syscall.Wait4(process.Pid, &status, syscall.WUNTRACED, nil); err != nil {
-		return err
-	}
-	if !status.Stopped() {
-		return fmt.Errorf("the process has ended: %v", status)
-	}
-	return nil
-}
-
 // runPeer is that process. Nothing frees its objects but its end.
-func runPeer(text string) error {
+func runPeer(text string) {
 	var name string
 	var qual udat.ConnQual
 	var n int
-	if _, err := fmt.Sscan(text, &name, &qual, &n); err != nil {
-		return err
-	}
-	ia, err := udat.Open(name)
-	if err != nil {
-		return err
-	}
+	must(fmt.Sscan(text, &name, &qual, &n))
+	ia := must(udat.Open(name))
 	attr, _, err := ia.Query()
-	if err != nil {
-		return err
-	}
-	pz, err := udat.CreatePZ(ia)
-	if err != nil {
-		return err
-	}
-	evd, err := udat.CreateEVD(ia, 64, nil, udat.EVDDTO)
-	if err != nil {
-		return err
-	}
-	connect, err := udat.CreateEVD(ia, 64, nil, udat.EVDConnection)
-	if err != nil {
-		return err
-	}
+	must(0, err)
+	pz := must(udat.CreatePZ(ia))
+	evd := must(udat.CreateEVD(ia, 64, nil, udat.EVDDTO))
+	connect := must(udat.CreateEVD(ia, 64, nil, udat.EVDConnection))
 	for range n {
-		ep, err := udat.CreateEP(ia, pz, evd, evd, connect, nil)
-		if err == nil {
-			err = ep.Connect(attr.Address, qual, udat.TimeoutInfinite, nil)
-		}
-		if err != nil {
-			return err
-		}
+		must(0, must(udat.CreateEP(ia, pz, evd, evd, connect, nil)).Connect(attr.Address, qual, udat.TimeoutInfinite, nil))
 	}
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	must(io.Copy(io.Discard, os.Stdin))
+}
+
+func must[T any](value T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return value
 }

@@ -44,6 +44,48 @@ func (t *trial) pair() (active, passive *udattest.Endpoint) {
 	return udattest.Pair(t, t.ia, nil)
 }
 
+// limits are those of the device.
+func (t *trial) limits() udat.IAAttr {
+	t.Helper()
+	attr, _, err := t.ia.Query()
+	t.must(err)
+	return attr
+}
+
+// ask has an endpoint ask for a connection, and returns the request.
+func (t *trial) ask(l *udattest.Listener, e *udattest.Endpoint) *udat.CR {
+	t.Helper()
+	t.must(e.EP.Connect(t.address(), l.ConnQual, udattest.Patience, nil))
+	return udattest.Expect(t, l.Requests, udat.EventConnectionRequest).CR()
+}
+
+// accepted accepts a request, on an endpoint or that which is reserved, and expects that both ends are connected.
+func (t *trial) accepted(cr *udat.CR, on *udat.EP, ends ...*udattest.Endpoint) {
+	t.Helper()
+	t.must(cr.Accept(on, nil))
+	for _, e := range ends {
+		if event := udattest.Expect(t, e.Connect, udat.EventConnectionEstablished); event.EP() != e.EP {
+			t.Error("the event names another endpoint")
+		}
+	}
+}
+
+// atOnce makes a call several times at once, and expects that all succeed.
+func (t *trial) atOnce(n int, call func(i int) error) (wait func()) {
+	failures := make(chan error, n)
+	for i := range n {
+		go func() { failures <- call(i) }()
+	}
+	return func() {
+		t.Helper()
+		for range n {
+			if err := <-failures; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // deepPair is a pair with room for n operations in each direction.
 func (t *trial) deepPair(n int) (active, passive *udattest.Endpoint) {
 	t.Helper()
