@@ -52,10 +52,8 @@ func playLosing(t *testing.T, what string, keep, lose func(s *scene)) {
 }
 
 func keepSending(s *scene) {
-	e := s.endpoint()
-	s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))
-	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
-	result := s.send(e, untilFailure, map[int]func(){50 + s.rand.IntN(200): func() { s.meet("now") }})
+	e := s.connectTo(s.peerService())
+	result := s.send(e, untilFailure, s.inTheMiddle(func() { s.meet("now") }))
 	s.tell(result.arrived)
 	s.saw("%s", result.of(untilFailure))
 	s.outcome(e)
@@ -65,8 +63,7 @@ func keepSending(s *scene) {
 }
 
 func loseReceiving(s *scene) {
-	v := s.startVictim(stageReceivingUntilLost, "")
-	s.tell(v.qualifier())
+	v := s.startListening(stageReceivingUntilLost)
 	s.meet("")
 	removed := s.removeDevice(v)
 	text, received := v.account()
@@ -81,12 +78,9 @@ func keepReceiving(s *scene) {
 	s.tell(int(listener.ConnQual))
 	e := s.endpoint()
 	r := s.receive(e)
-	cr := udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR()
-	s.do(cr.Accept(e.EP, nil))
-	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+	s.accept(listener, e)
 	s.outcome(e)
-	acknowledged := s.tell(0)
-	r.expect(acknowledged)
+	r.expect(s.tell(0))
 	s.saw("everything acknowledged has arrived")
 	s.saw("the other side saw %s", s.meet(""))
 	s.meet("the device is back")
@@ -95,9 +89,7 @@ func keepReceiving(s *scene) {
 
 func loseSending(s *scene) {
 	v := s.startVictim(stageSendingUntilLost, s.peerService().String())
-	if got := v.says(); got != "sending" {
-		s.Fatalf("the victim says %q", got)
-	}
+	v.expect("sending")
 	removed := s.removeDevice(v)
 	text, acknowledged := v.account()
 	s.tell(acknowledged)
@@ -131,8 +123,7 @@ func (s *scene) endOfLoss(v *victim, removed <-chan error, text string) {
 	defer cancel()
 	s.do(control.AttachDevice(ctx))
 	s.meet("")
-	v = s.startVictim(stageReceivingOne, "")
-	s.tell(v.qualifier())
+	v = s.startListening(stageReceivingOne)
 	s.meet("") // a victim that accepts has posted its receive
 	v.wait()
 	s.meet("")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"net/netip"
 	"os"
 	"slices"
@@ -35,14 +36,14 @@ var limits = map[string]limit{
 	"files": {
 		what:     "no more files can be opened",
 		adapters: true,
-		lower:    func(s *scene) { s.lowerLimit(syscall.RLIMIT_NOFILE, uint64(highestFile(s)+4)) },
-		raise:    func(s *scene) { s.raiseLimit(syscall.RLIMIT_NOFILE) },
+		lower:    func(s *scene) { s.setLimit(syscall.RLIMIT_NOFILE, uint64(highestFile(s)+4)) },
+		raise:    func(s *scene) { s.setLimit(syscall.RLIMIT_NOFILE, math.MaxUint64) },
 	},
 	"memory": {
 		what:   "no more memory can be locked",
 		nobody: true,
-		lower:  func(s *scene) { s.lowerLimit(rlimitMemlock, uint64(holdings(s.T).Pinned+256)<<10) },
-		raise:  func(s *scene) { s.raiseLimit(rlimitMemlock) },
+		lower:  func(s *scene) { s.setLimit(rlimitMemlock, uint64(holdings(s.T).Pinned+256)<<10) },
+		raise:  func(s *scene) { s.setLimit(rlimitMemlock, math.MaxUint64) },
 	},
 	"queue pairs": {
 		what:    "no more queue pairs can be made",
@@ -84,9 +85,7 @@ func (s *scene) serveLimited() {
 	for range 3 { // connections, the last after the limit
 		e := s.endpoint()
 		r := s.receive(e)
-		cr := udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR()
-		s.do(cr.Accept(e.EP, nil))
-		udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+		s.accept(listener, e)
 		defer r.expect(limitedMessages)
 	}
 	s.meet("")
@@ -123,14 +122,6 @@ func (s *scene) reach(l limit, stream, spare netip.AddrPort) string {
 		s.Errorf("on a connection after that %s", result.of(limitedMessages))
 	}
 	return more.String()
-}
-
-func (s *scene) connectTo(service netip.AddrPort) *udattest.Endpoint {
-	s.Helper()
-	e := s.endpoint()
-	s.do(e.EP.Connect(service.Addr(), udat.ConnQual(service.Port()), bound, nil))
-	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
-	return e
 }
 
 // attempts makes objects of all kinds.
@@ -186,10 +177,10 @@ func (a *attempts) connect(ep *udat.EP) error {
 func (a *attempts) try(what string, do func() (freer, error)) {
 	a.s.Helper()
 	o, err := do()
-	if err == nil && o != nil {
-		a.made = append(a.made, o)
-	}
 	if err == nil {
+		if o != nil {
+			a.made = append(a.made, o)
+		}
 		return
 	}
 	if a.refused[what] == nil {
@@ -244,20 +235,12 @@ func highestFile(s *scene) int {
 
 const rlimitMemlock = 8 // which package syscall lacks
 
-// lowerLimit sets the soft limit of a resource, and raiseLimit raises it to the hard limit.
-func (s *scene) lowerLimit(resource int, to uint64) {
+// setLimit sets the soft limit of a resource, up to the hard limit.
+func (s *scene) setLimit(resource int, to uint64) {
 	s.Helper()
 	var limit syscall.Rlimit
 	s.do(syscall.Getrlimit(resource, &limit))
-	limit.Cur = to
-	s.do(syscall.Setrlimit(resource, &limit))
-}
-
-func (s *scene) raiseLimit(resource int) {
-	s.Helper()
-	var limit syscall.Rlimit
-	s.do(syscall.Getrlimit(resource, &limit))
-	limit.Cur = limit.Max
+	limit.Cur = min(to, limit.Max)
 	s.do(syscall.Setrlimit(resource, &limit))
 }
 
@@ -297,11 +280,7 @@ func (s *scene) listenWithoutFiles() {
 		_, err := s.meetAt(stepRefilled, bound, "")
 		met <- err
 	}()
-	for deadline := time.Now().Add(bound); holdings(s.T).Descriptors == before; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.Fatal("the meeting does not begin")
-		}
-	}
+	s.eventually("the meeting begins", func() bool { return holdings(s.T).Descriptors != before })
 	s.meet("")
 	giveBack := s.takeFiles()
 	err := <-met
@@ -359,7 +338,7 @@ func (s *scene) requestWithoutFiles() {
 // takeFiles opens all files that the limit allows, until giveBack.
 func (s *scene) takeFiles() (giveBack func()) {
 	s.Helper()
-	s.lowerLimit(syscall.RLIMIT_NOFILE, uint64(highestFile(s)+1))
+	s.setLimit(syscall.RLIMIT_NOFILE, uint64(highestFile(s)+1))
 	var files []int
 	for {
 		fd, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
@@ -369,7 +348,7 @@ func (s *scene) takeFiles() (giveBack func()) {
 		files = append(files, fd)
 	}
 	return func() {
-		s.raiseLimit(syscall.RLIMIT_NOFILE)
+		s.setLimit(syscall.RLIMIT_NOFILE, math.MaxUint64)
 		for _, fd := range files {
 			syscall.Close(fd)
 		}

@@ -34,55 +34,67 @@ func eachTransfer(t *testing.T, what string, do func(s *scene, run transferRun))
 	}
 }
 
+// transferred is the length of a transfer that is disturbed.
+const transferred = 300
+
+// inTheMiddle disturbs a transfer.
+func (s *scene) inTheMiddle(disturb func()) map[int]func() {
+	return map[int]func(){50 + s.rand.IntN(200): disturb}
+}
+
+// delayed judges a transfer that a disturbance has delayed.
+func (s *scene) delayed(result sent, n int, good bool) {
+	s.Helper()
+	if !s.near() {
+		return
+	}
+	if !good {
+		s.Errorf("%d of %d operations succeeded, then came %v", result.acknowledged, n, result.failure)
+	}
+	s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
+}
+
+// cutFor cuts the link for a time.
+func (s *scene) cutFor(length time.Duration) func() {
+	return func() {
+		s.do(control.Cut(background, s.peer))
+		time.AfterFunc(length, func() { s.do(control.Restore(background, s.peer)) })
+	}
+}
+
 // A link that fails for a second only causes a delay.
 func TestLinkCutBriefly(t *testing.T) {
 	eachTransfer(t, "the link is cut for a second, in the middle of %s", func(s *scene, run transferRun) {
-		const n = 300
-		result := run(s, s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
-			s.do(control.Cut(background, s.peer))
-			time.AfterFunc(time.Second, func() { s.do(control.Restore(background, s.peer)) })
-		}})
-		if !s.near() {
-			return
-		}
-		if result.acknowledged != n {
-			s.Errorf("%d of %d operations succeeded, then came %v", result.acknowledged, n, result.failure)
-		}
-		s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
+		result := run(s, s.connect(), transferred, s.inTheMiddle(s.cutFor(time.Second)))
+		s.delayed(result, transferred, result.acknowledged == transferred)
 	})
 }
 
 // After ten seconds the connection may have ended, or may continue.
 func TestLinkCutLong(t *testing.T) {
 	eachTransfer(t, "the link is cut for ten seconds, in the middle of %s", func(s *scene, run transferRun) {
-		const n = 300
-		result := run(s, s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
-			s.do(control.Cut(background, s.peer))
-			time.AfterFunc(10*time.Second, func() { s.do(control.Restore(background, s.peer)) })
-		}})
-		if s.near() {
-			if result.failure == nil && result.acknowledged != n {
-				s.Errorf("%d of %d operations succeeded, and none failed", result.acknowledged, n)
-			}
-			s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
-		}
+		result := run(s, s.connect(), transferred, s.inTheMiddle(s.cutFor(10*time.Second)))
+		s.delayed(result, transferred, result.failure != nil || result.acknowledged == transferred)
 		s.reconnect()
 	})
+}
+
+// gaveUp shows that a transfer has failed whose peer cannot be reached any more.
+func (s *scene) gaveUp(result sent, n int) {
+	s.Helper()
+	if result.failure == nil {
+		s.Error("no operation failed")
+	}
+	s.saw("%s, after %v: the program disconnected", result.of(n), rounded(result.slowest))
 }
 
 // A link that stays cut ends the connection.
 func TestLinkCutForGood(t *testing.T) {
 	eachTransfer(t, "the link is cut for good, in the middle of %s", func(s *scene, run transferRun) {
-		const n = 300
 		s.patience = patience
-		result := run(s, s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
-			s.do(control.Cut(background, s.peer))
-		}})
+		result := run(s, s.connect(), transferred, s.inTheMiddle(func() { s.do(control.Cut(background, s.peer)) }))
 		if s.near() {
-			if result.failure == nil {
-				s.Error("no operation failed")
-			}
-			s.saw("%s, after %v: the program disconnected", result.of(n), rounded(result.slowest))
+			s.gaveUp(result, transferred)
 			s.do(control.Restore(background, s.peer))
 		}
 		s.meet("")
@@ -197,12 +209,7 @@ func (s *scene) takeAddressAway() {
 		if err != nil {
 			s.Fatalf("ip addr %s: %v: %s", verb, err, out)
 		}
-		for deadline := time.Now().Add(bound); (s.interfaceOf(attr.Address) != "") != there; {
-			if time.Now().After(deadline) {
-				s.Fatalf("after ip addr %s, the device has its old addresses", verb)
-			}
-			time.Sleep(time.Millisecond) // nothing tells when the device has followed
-		}
+		s.eventually("the device follows ip addr "+verb, func() bool { return (s.interfaceOf(attr.Address) != "") == there })
 	}
 	netdev := s.interfaceOf(attr.Address)
 	change("del", netdev, false)
@@ -233,13 +240,7 @@ func TestLoss(t *testing.T) {
 				s.do(control.Impair(background, "delay", "1ms", "loss", loss, "reorder", "75%", "50%", "duplicate", "1%"))
 				defer func() { s.do(control.Impair(background)) }()
 				result := s.deliver(s.connect(), n, nil)
-				if !s.near() {
-					return
-				}
-				if result.acknowledged != n {
-					s.Errorf("%d of %d messages were acknowledged, then came %v", result.acknowledged, n, result.failure)
-				}
-				s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
+				s.delayed(result, n, result.acknowledged == n)
 			})
 		})
 	}
@@ -289,17 +290,11 @@ func changeDelay(over <-chan struct{}) error {
 // A paused machine is like a cut link, except that it does not notice the time.
 func TestMachinePaused(t *testing.T) {
 	play(t, "the peer's machine stands still for two seconds, in the middle of sends", func(s *scene) {
-		const n = 300
-		result := s.deliver(s.connect(), n, map[int]func(){50 + s.rand.IntN(200): func() {
+		result := s.deliver(s.connect(), transferred, s.inTheMiddle(func() {
 			s.do(control.Pause(background, s.peer))
 			time.AfterFunc(2*time.Second, func() { s.do(control.Resume(background, s.peer)) })
-		}})
-		if s.near() {
-			if result.failure == nil && result.acknowledged != n {
-				s.Errorf("%d of %d messages were acknowledged, and none failed", result.acknowledged, n)
-			}
-			s.saw("%s; the longest pause was %v", result.of(n), rounded(result.slowest))
-		}
+		}))
+		s.delayed(result, transferred, result.failure != nil || result.acknowledged == transferred)
 		s.reconnect()
 	})
 }

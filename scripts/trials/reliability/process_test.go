@@ -40,11 +40,8 @@ func TestServerProcessKilledInEstablishment(t *testing.T) {
 						s.outcome(e)
 					}
 				} else {
-					v := s.startVictim(test.stage, "")
-					s.tell(v.qualifier())
-					if got := v.says(); got != "stopped" {
-						s.Fatalf("the victim says %q", got)
-					}
+					v := s.startListening(test.stage)
+					v.expect("stopped")
 					v.kill()
 				}
 				s.reconnect()
@@ -82,15 +79,12 @@ func TestClientProcessKilledBeforeAccept(t *testing.T) {
 func TestProcessKilledInTransfer(t *testing.T) {
 	play(t, "the receiver's process is killed, in the middle of sends", func(s *scene) {
 		if s.near() {
-			e := s.endpoint()
-			s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))
-			udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
-			result := s.send(e, untilFailure, map[int]func(){50 + s.rand.IntN(100): func() { s.meet("now") }})
+			e := s.connectTo(s.peerService())
+			result := s.send(e, untilFailure, s.inTheMiddle(func() { s.meet("now") }))
 			s.saw("%s", result.of(untilFailure))
 			s.outcome(e)
 		} else {
-			v := s.startVictim(stageReceiving, "")
-			s.tell(v.qualifier())
+			v := s.startListening(stageReceiving)
 			s.meet("")
 			v.kill()
 		}
@@ -98,17 +92,14 @@ func TestProcessKilledInTransfer(t *testing.T) {
 	})
 }
 
-// A graceful disconnect waits for sends for which the peer has no receives. The
-// peer's death ends it.
+// A graceful disconnect waits for sends for which the peer has no receives. The peer's death ends it.
 func TestProcessKilledInDisconnect(t *testing.T) {
 	play(t, "the peer's process is killed during a graceful disconnect, with sends outstanding", func(s *scene) {
 		if s.iwarp {
 			return // outside of the scenario, nothing keeps a disconnect waiting
 		}
 		if s.near() {
-			e := s.endpoint()
-			s.do(e.EP.Connect(s.peerAddress(), udat.ConnQual(s.tell(0)), bound, nil))
-			udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+			e := s.connectTo(s.peerService())
 			for i := range window {
 				s.do(e.PostSend([]udat.Segment{e.Segment(s.T, 0, 64)}, uint64(i), 0))
 			}
@@ -121,9 +112,8 @@ func TestProcessKilledInDisconnect(t *testing.T) {
 				}
 			}
 		} else {
-			v := s.startVictim(stageEstablished, "")
-			s.tell(v.qualifier())
-			v.says()
+			v := s.startListening(stageEstablished)
+			v.expect("stopped")
 			s.meet("")
 			v.kill()
 		}

@@ -230,6 +230,32 @@ func (s *scene) endpoint() *udattest.Endpoint {
 	return e
 }
 
+// connectTo connects to a service point of the other side.
+func (s *scene) connectTo(service netip.AddrPort) *udattest.Endpoint {
+	s.Helper()
+	e := s.endpoint()
+	s.do(e.EP.Connect(service.Addr(), udat.ConnQual(service.Port()), bound, nil))
+	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+	return e
+}
+
+// accept accepts the next request on an endpoint.
+func (s *scene) accept(listener *udattest.Listener, e *udattest.Endpoint) {
+	s.Helper()
+	s.do(udattest.Expect(s.T, listener.Requests, udat.EventConnectionRequest).CR().Accept(e.EP, nil))
+	udattest.Expect(s.T, e.Connect, udat.EventConnectionEstablished)
+}
+
+// eventually waits for what nothing tells.
+func (s *scene) eventually(what string, done func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(bound); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("not in %v: %s", bound, what)
+		}
+	}
+}
+
 // reconnect shows that both sides can connect again.
 func (s *scene) reconnect() {
 	s.Helper()
@@ -273,26 +299,24 @@ func holdings(t *testing.T) held {
 	return held{h}
 }
 
-// compare checks that the process holds no more than before. Go keeps threads that it once needed.
-func (h held) compare(t *testing.T) {
-	t.Helper()
-	if now := holdings(t); !now.within(h) {
-		t.Errorf("the process holds %+v, before it was %+v", now, h)
-	}
-}
-
 func (h held) within(before held) bool {
-	const moreThreads = 16
+	const moreThreads = 16 // which Go keeps once it needed them
 	return h.Descriptors <= before.Descriptors && h.Threads <= before.Threads+moreThreads && h.Pinned <= before.Pinned
 }
 
-// await is compare for resources that threads of the library release later, which tells nobody.
+// await waits until the process holds no more than before: threads of the library release some later, which tells nobody.
 func (h held) await(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(bound); !holdings(t).within(h) && time.Now().Before(deadline); {
-		time.Sleep(10 * time.Millisecond)
+	for deadline := time.Now().Add(bound); ; time.Sleep(10 * time.Millisecond) {
+		now := holdings(t)
+		if now.within(h) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("the process holds %+v, before it was %+v", now, h)
+			return
+		}
 	}
-	h.compare(t)
 }
 
 // TestMain ends the process with the first failure: after it, the two sides are no longer in step. The end also stops

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -165,12 +164,20 @@ func TestVictim(t *testing.T) {
 	}
 }
 
-// qualifier is the qualifier of a victim that listens.
-func (v *victim) qualifier() int {
+// startListening starts a victim that listens, and tells the other side its qualifier.
+func (s *scene) startListening(stage string) *victim {
+	s.Helper()
+	v := s.startVictim(stage, "")
+	s.meet(v.says())
+	return v
+}
+
+// expect expects a victim to say something.
+func (v *victim) expect(want string) {
 	v.s.Helper()
-	qual, err := strconv.Atoi(v.says())
-	v.s.do(err)
-	return qual
+	if got := v.says(); got != want {
+		v.s.Fatalf("the victim says %q, want %q", got, want)
+	}
 }
 
 // A machine that loses its power tells nobody.
@@ -184,15 +191,9 @@ func TestMachineKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			playOn(t, []string{name}, firstVictimRank+i, "the peer's machine is killed, in the middle of sends", func(s *scene) {
 				s.patience = patience
-				e := s.connect()
 				const n = 1000
-				result := s.deliver(e, n, map[int]func(){50 + s.rand.IntN(200): func() {
-					s.do(control.Kill(background, s.peer))
-				}})
-				if result.failure == nil {
-					s.Error("no send failed")
-				}
-				s.saw("%s, after %v: the program disconnected", result.of(n), rounded(result.slowest))
+				result := s.deliver(s.connect(), n, s.inTheMiddle(func() { s.do(control.Kill(background, s.peer)) }))
+				s.gaveUp(result, n)
 			})
 		})
 	}
