@@ -127,19 +127,7 @@ func (p *windowPair) refused(t testing.TB, context uint32, m *memory, offset int
 	if !bytes.Equal(m.bytes, before) {
 		t.Fatal("the peer has changed the memory")
 	}
-	p.reconnect(t)
-}
-
-// reconnect connects the endpoints again, whose connection has broken for one of them.
-func (p *windowPair) reconnect(t testing.TB) {
-	t.Helper()
-	for _, e := range []*endpoint{p.peer, p.owner} {
-		if event := e.connect.next(t); event.Number != cgo.EventConnectionBroken && event.Number != cgo.EventConnectionDisconnected {
-			t.Fatalf("got the event %v, want the end of the connection", event.Number)
-		}
-		reset(t, e)
-	}
-	p.a.connect(t, p.l, p.peer, p.owner)
+	p.a.reconnect(t, p.peer, p.owner)
 }
 
 // A peer reaches a window from its bind to the next bind or the unbind, with the privileges of the bind, also over
@@ -356,7 +344,7 @@ func TestMemoryWindowBindFails(t *testing.T) {
 		default:
 			t.Errorf("the bind completes with %v", status)
 		}
-		p.reconnect(t)
+		p.a.reconnect(t, p.peer, p.owner)
 		p.refused(t, first, m, 0, false)
 		p.refused(t, second, useless, 0, false)
 		context := bound(t, rmr, p.owner, m, m.local(64, 64), cgo.MemPrivRemoteRead)
@@ -376,7 +364,7 @@ func TestMemoryWindowBounds(t *testing.T) {
 		case cgo.DTOSuccess:
 			t.Logf("%s lets a peer reach the whole region through a window", a.device)
 		case cgo.DTOErrRemoteAccess:
-			p.reconnect(t)
+			p.a.reconnect(t, p.peer, p.owner)
 		default:
 			t.Errorf("the peer's read ends with %v", status)
 		}
@@ -396,8 +384,7 @@ func TestMemoryWindowTakesRoom(t *testing.T) {
 		for range 10 {
 			for i := range length {
 				if i%2 == 0 {
-					remote := peers[0].memory.remote(0, 8)
-					success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, 9, &remote, cgo.CompletionDefault))
+					success(t, "EPPostRDMAWrite", e.write(peers[0], 9, cgo.CompletionDefault))
 					continue
 				}
 				startBind(t, windows[i], e, e.memory, e.memory.local(i, 8))
@@ -424,10 +411,9 @@ func TestMemoryWindowBeforeEnd(t *testing.T) {
 			p := a.newWindowPair(t)
 			e := p.owner
 			rmr := createWindow(t, e.pz)
-			remote := p.peer.memory.remote(0, 8)
 			suppressed := func() {
 				for cookie := range uint64(2) {
-					success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, cookie, &remote, cgo.CompletionSuppress))
+					success(t, "EPPostRDMAWrite", e.write(p.peer, cookie, cgo.CompletionSuppress))
 				}
 			}
 			suppressed()

@@ -7,7 +7,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -51,24 +50,16 @@ static int fails(void *caller)
 
 // failingAllocation lets one allocation of the library fail.
 const failingAllocation = countdown + `
-void *__libc_malloc(size_t size);
-void *__libc_calloc(size_t n, size_t size);
-void *__libc_realloc(void *p, size_t size);
+#define FAILING(call, parameters, arguments)                                                  \
+	void *__libc_##call parameters;                                                       \
+	void *call parameters                                                                 \
+	{                                                                                     \
+		return fails(__builtin_return_address(0)) ? NULL : __libc_##call arguments;   \
+	}
 
-void *malloc(size_t size)
-{
-	return fails(__builtin_return_address(0)) ? NULL : __libc_malloc(size);
-}
-
-void *calloc(size_t n, size_t size)
-{
-	return fails(__builtin_return_address(0)) ? NULL : __libc_calloc(n, size);
-}
-
-void *realloc(void *p, size_t size)
-{
-	return fails(__builtin_return_address(0)) ? NULL : __libc_realloc(p, size);
-}
+FAILING(malloc, (size_t size), (size))
+FAILING(calloc, (size_t n, size_t size), (n, size))
+FAILING(realloc, (void *p, size_t size), (p, size))
 
 char *strdup(const char *s)
 {
@@ -111,7 +102,6 @@ func life(t *testing.T, name string) (failed refused) {
 		}
 		return "IAOpen"
 	}
-	a := &adapter{IAHandle: ia, name: name}
 	undo := []func() cgo.Return{func() cgo.Return { return cgo.IAClose(ia, cgo.CloseGraceful) }}
 	defer func() {
 		switch end := recover().(type) {
@@ -176,8 +166,13 @@ func life(t *testing.T, name string) (failed refused) {
 
 	timeout := uint32(udattest.Patience / 2 / time.Microsecond)
 	did("EPConnect", cgo.EPConnect(ends[0], &address, qual, timeout, nil, cgo.QOSBestEffort, cgo.ConnectDefault), nil)
-	event, from := a.either(t, requests, connects[0])
-	if from == 0 {
+	var event cgo.Event
+	asked := false
+	eventually(t, "a request comes, or the end of the attempt", func() bool {
+		asked = cgo.EVDDequeue(requests.EVDHandle, &event).OK()
+		return asked || cgo.EVDDequeue(connects[0].EVDHandle, &event).OK()
+	})
+	if asked {
 		cr := event.CRArrival().CRHandle
 		if !cgo.CRAccept(cr, ends[1], nil).OK() {
 			cgo.CRReject(cr, nil) // unless the failed accept has ended the request
@@ -199,23 +194,24 @@ func life(t *testing.T, name string) (failed refused) {
 	return ""
 }
 
-// either returns the next event of two queues with the same CNO, and from which it is.
-func (a *adapter) either(t testing.TB, queues ...queue) (cgo.Event, int) {
+// inChildWithFile is inChild with a file that is there from the beginning, and that the caller looks at in the end.
+func inChildWithFile(t *testing.T, source string, content []byte, look func(t *testing.T, content []byte)) bool {
 	t.Helper()
-	for deadline := time.Now().Add(udattest.Patience); time.Now().Before(deadline); {
-		for i, q := range queues {
-			var event cgo.Event
-			if cgo.EVDDequeue(q.EVDHandle, &event).OK() {
-				return event, i
-			}
-		}
-		const slice = uint32(time.Second / time.Microsecond)
-		if _, r := cgo.CNOWait(queues[0].cno, slice); r.Type() != cgo.QueueEmpty {
-			success(t, "CNOWait", r)
-		}
+	if os.Getenv(childVariable) != "" {
+		return true
 	}
-	t.Fatalf("no event came in %v", udattest.Patience)
-	panic("not reached")
+	library, test := buildPreload(t, source), "^"+t.Name()+"$"
+	for _, name := range udattest.Names(t) {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "content")
+			do(t, os.WriteFile(file, content, 0o600))
+			runWith(t, library, test, fileVariable+"="+file, "UDAT_TEST_IA="+name)
+			content, err := os.ReadFile(file)
+			do(t, err)
+			look(t, content)
+		})
+	}
+	return false
 }
 
 func openFiles(t *testing.T) int {
@@ -259,16 +255,7 @@ func TestOpenAfterNoThread(t *testing.T) {
 // failEach lets each that the library asks for fail once. What was made can be freed, and the next life of an adapter is
 // complete. The library asks for at least so many.
 func failEach(t *testing.T, shim string, least int64) {
-	if os.Getenv(childVariable) == "" {
-		library := buildPreload(t, shim)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "countdown")
-				do(t, os.WriteFile(file, make([]byte, memorySize), 0o600))
-				test, _, _ := strings.Cut(t.Name(), "/")
-				runWith(t, library, "^"+test+"$", fileVariable+"="+file, "UDAT_TEST_IA="+name)
-			})
-		}
+	if !inChildWithFile(t, shim, make([]byte, memorySize), func(*testing.T, []byte) {}) {
 		return
 	}
 	// It keeps two files whenever it is unloaded with the provider that uses it.
@@ -432,41 +419,19 @@ static void check(int closes, const char *call, void *caller)
 
 #define CHECK(closes, call) check((closes) != 0, call, __builtin_return_address(0))
 
-int socket(int domain, int type, int protocol)
-{
-	CHECK(type & SOCK_CLOEXEC, "socket");
-	return NEXT(socket)(domain, type, protocol);
-}
+#define WATCH(call, parameters, arguments, closes) \
+	int call parameters                        \
+	{                                          \
+		CHECK(closes, #call);              \
+		return NEXT(call) arguments;       \
+	}
 
-int accept(int fd, struct sockaddr *address, socklen_t *length)
-{
-	CHECK(0, "accept");
-	return NEXT(accept)(fd, address, length);
-}
-
-int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
-{
-	CHECK(flags & SOCK_CLOEXEC, "accept4");
-	return NEXT(accept4)(fd, address, length, flags);
-}
-
-int pipe(int fds[2])
-{
-	CHECK(0, "pipe");
-	return NEXT(pipe)(fds);
-}
-
-int pipe2(int fds[2], int flags)
-{
-	CHECK(flags & O_CLOEXEC, "pipe2");
-	return NEXT(pipe2)(fds, flags);
-}
-
-int dup(int fd)
-{
-	CHECK(0, "dup");
-	return NEXT(dup)(fd);
-}
+WATCH(socket, (int domain, int type, int protocol), (domain, type, protocol), type & SOCK_CLOEXEC)
+WATCH(accept, (int fd, struct sockaddr *address, socklen_t *length), (fd, address, length), 0)
+WATCH(accept4, (int fd, struct sockaddr *address, socklen_t *length, int flags), (fd, address, length, flags), flags & SOCK_CLOEXEC)
+WATCH(pipe, (int fds[2]), (fds), 0)
+WATCH(pipe2, (int fds[2], int flags), (fds, flags), flags & O_CLOEXEC)
+WATCH(dup, (int fd), (fd), 0)
 
 FILE *fopen(const char *path, const char *mode)
 {
@@ -525,20 +490,11 @@ func inherited(t *testing.T) map[string]bool {
 
 // A child that runs another program inherits none of the native stack's files, whenever it starts.
 func TestCloseOnExec(t *testing.T) {
-	if os.Getenv(childVariable) == "" {
-		library := buildPreload(t, watchedOpens)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				file := filepath.Join(t.TempDir(), "opens")
-				do(t, os.WriteFile(file, nil, 0o600))
-				runWith(t, library, "^TestCloseOnExec$", fileVariable+"="+file, "UDAT_TEST_IA="+name)
-				opens, err := os.ReadFile(file)
-				do(t, err)
-				if len(opens) > 0 {
-					t.Errorf("a child may inherit\n%s", opens)
-				}
-			})
+	if !inChildWithFile(t, watchedOpens, nil, func(t *testing.T, opens []byte) {
+		if len(opens) > 0 {
+			t.Errorf("a child may inherit\n%s", opens)
 		}
+	}) {
 		return
 	}
 	before := inherited(t)

@@ -4,15 +4,26 @@ import (
 	"bytes"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // tooMany are more segments than any adapter takes.
 func (m *memory) tooMany() []cgo.LMRTriplet {
 	return slices.Repeat([]cgo.LMRTriplet{m.local(0, 1)}, 1000)
+}
+
+// write posts an RDMA write of 8 bytes to the beginning of a peer's memory.
+func (e *endpoint) write(peer *endpoint, cookie uint64, flags cgo.CompletionFlags) cgo.Return {
+	remote := peer.memory.remote(0, 8)
+	return cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, cookie, &remote, flags)
+}
+
+// read posts an RDMA read of all of a peer's memory.
+func (e *endpoint) read(t testing.TB, into, from *memory, cookie uint64, flags cgo.CompletionFlags) {
+	t.Helper()
+	remote := from.remote(0, len(from.bytes))
+	success(t, "EPPostRDMARead", cgo.EPPostRDMARead(e.EPHandle, []cgo.LMRTriplet{into.local(0, len(from.bytes))}, cookie, &remote, flags))
 }
 
 func wantRefused(t *testing.T, call string, r cgo.Return) {
@@ -37,8 +48,7 @@ func TestRefusedPostKeepsCookies(t *testing.T) {
 		outcome(t, "EPPostRecv beyond the queue", r, cgo.InsufficientResources, cgo.ResourceMemory)
 
 		for cookie := range most {
-			r := cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 64)}, cookie, cgo.CompletionDefault)
-			success(t, "EPPostSend", r)
+			active.send(t, cookie, cgo.CompletionDefault)
 			wantRefused(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, active.memory.tooMany(), 100, cgo.CompletionDefault))
 		}
 		for cookie := range most {
@@ -72,35 +82,27 @@ ssize_t write(int fd, const void *buf, size_t n)
 // A post that has failed does not complete, even if the adapter performs the operation, and the next one completes once.
 func TestRefusedPostCompletesNot(t *testing.T) {
 	preloaded(t, failingCall, func(t *testing.T, a *adapter) {
-		refusePost(t, a, false)
-		refusePost(t, a, true)
+		for _, performed := range []uint64{2, 3} { // before the end of the connection, or another post
+			active, passive := a.connectedPair(t)
+			for cookie := range uint64(3) {
+				passive.postRecv(t, cookie)
+			}
+			active.send(t, 0, cgo.CompletionDefault)
+			tell(t, "")
+			wantRefused(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, nil, 1, cgo.CompletionDefault))
+			untell(t)
+			active.wantIdle(t, true, false) // the one before keeps its cookie
+			active.request.completion(t, cgo.EventDTOCompletion, 0)
+			if performed == 3 {
+				active.deliver(t, 2)
+			}
+			for cookie := range performed {
+				passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
+			}
+			disconnect(t, active, passive) // which takes the last completions
+			active.request.empty(t)
+		}
 	})
-}
-
-// refusePost has a post fail, before another one or the end of the connection.
-func refusePost(t *testing.T, a *adapter, another bool) {
-	active, passive := a.connectedPair(t)
-	for cookie := range uint64(3) {
-		passive.postRecv(t, cookie)
-	}
-	segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
-	success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 0, cgo.CompletionDefault))
-	tell(t, "")
-	wantRefused(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 1, cgo.CompletionDefault))
-	untell(t)
-	active.wantIdle(t, true, false) // the one before keeps its cookie
-	active.request.completion(t, cgo.EventDTOCompletion, 0)
-	performed := uint64(2)
-	if another {
-		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, 2, cgo.CompletionDefault))
-		active.request.completion(t, cgo.EventDTOCompletion, 2)
-		performed++
-	}
-	for cookie := range performed {
-		passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
-	}
-	disconnect(t, active, passive) // which takes the last completions
-	active.request.empty(t)
 }
 
 // Segments of no bytes stand for nothing, wherever they are, and operations without segments are done. Soft-iWARP takes an
@@ -232,12 +234,11 @@ func TestLateReadKeepsOrder(t *testing.T) {
 		from, to := a.newLongMemory(t, active.pz, long), a.newLongMemory(t, passive.pz, long)
 		posted := uint64(0)
 		post := func() {
-			call, length := cgo.EPPostRDMAWrite, 8
 			if posted%most == 0 {
-				call, length = cgo.EPPostRDMARead, long
+				active.read(t, from, to, posted, cgo.CompletionDefault)
+			} else {
+				success(t, "EPPostRDMAWrite", active.write(passive, posted, cgo.CompletionDefault))
 			}
-			remote := to.remote(0, length)
-			success(t, "posting a request", call(active.EPHandle, []cgo.LMRTriplet{from.local(0, length)}, posted, &remote, cgo.CompletionDefault))
 			posted++
 		}
 		for posted < most {
@@ -261,17 +262,14 @@ func TestSuccessBehindFailure(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
 		from, to := a.newLongMemory(t, active.pz, long), a.newLongMemory(t, passive.pz, long)
-		most := uint64(endpointAttr().MaxRequestDTOs)
+		most, wrong := uint64(endpointAttr().MaxRequestDTOs), *passive.memory
+		wrong.rmrContext ^= 0xffff00
 		for range 3 {
 			// The answer to the first read leaves time to post the others.
-			remote := to.remote(0, long)
-			success(t, "EPPostRDMARead", cgo.EPPostRDMARead(active.EPHandle, []cgo.LMRTriplet{from.local(0, long)}, 0, &remote, cgo.CompletionDefault))
-			segments, word := []cgo.LMRTriplet{active.memory.local(0, 8)}, to.remote(0, 8)
-			wrong := word
-			wrong.RMRContext ^= 0xffff00
-			success(t, "EPPostRDMARead", cgo.EPPostRDMARead(active.EPHandle, segments, 1, &wrong, cgo.CompletionDefault))
+			active.read(t, from, to, 0, cgo.CompletionDefault)
+			active.read(t, active.memory, &wrong, 1, cgo.CompletionDefault)
 			for cookie := uint64(2); cookie < most; cookie++ {
-				success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, segments, cookie, &word, cgo.CompletionDefault))
+				success(t, "EPPostRDMAWrite", active.write(passive, cookie, cgo.CompletionDefault))
 			}
 			active.request.completion(t, cgo.EventDTOCompletion, 0)
 			for cookie := uint64(1); cookie < most; cookie++ {
@@ -283,28 +281,33 @@ func TestSuccessBehindFailure(t *testing.T) {
 			}
 			active.request.empty(t)
 
-			// Nothing of that is left when the endpoints connect again.
-			active.connect.next(t)
-			passive.connect.next(t)
-			reset(t, active, passive)
-			a.connect(t, a.listen(t), active, passive)
+			a.reconnect(t, active, passive) // nothing of that is left then
 		}
 	})
 }
 
-// postSoon posts until the queue has a place, and takes no events meanwhile.
-func postSoon(t *testing.T, post func() cgo.Return) {
+// reconnect connects endpoints again, whose connection has broken for one of them.
+func (a *adapter) reconnect(t testing.TB, active, passive *endpoint) {
 	t.Helper()
-	for deadline := time.Now().Add(udattest.Patience); ; {
-		r := post()
-		if r.OK() {
-			return
+	for _, e := range []*endpoint{active, passive} {
+		if event := e.connect.next(t); event.Number != cgo.EventConnectionBroken && event.Number != cgo.EventConnectionDisconnected {
+			t.Fatalf("got the event %v, want the end of the connection", event.Number)
 		}
-		outcome(t, "posting a request", r, cgo.InsufficientResources, cgo.ResourceMemory)
-		if time.Now().After(deadline) {
-			t.Fatal("the queue stays full")
-		}
+		reset(t, e)
 	}
+	a.connect(t, a.listen(t), active, passive)
+}
+
+// writeSoon is write once the queue has a place. It takes no events meanwhile.
+func (e *endpoint) writeSoon(t *testing.T, peer *endpoint, cookie uint64, flags cgo.CompletionFlags) {
+	t.Helper()
+	eventually(t, "the queue has a place", func() bool {
+		r := e.write(peer, cookie, flags)
+		if !r.OK() {
+			outcome(t, "EPPostRDMAWrite", r, cgo.InsufficientResources, cgo.ResourceMemory)
+		}
+		return r.OK()
+	})
 }
 
 func (e *endpoint) idleSoon(t *testing.T) {
@@ -320,12 +323,8 @@ func (e *endpoint) idleSoon(t *testing.T) {
 func TestSuppressedRequests(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
-		remote := passive.memory.remote(0, 8)
-		segments := []cgo.LMRTriplet{active.memory.local(0, 8)}
 		for cookie := range uint64(20 * endpointAttr().MaxRequestDTOs) {
-			postSoon(t, func() cgo.Return {
-				return cgo.EPPostRDMAWrite(active.EPHandle, segments, cookie, &remote, cgo.CompletionSuppress)
-			})
+			active.writeSoon(t, passive, cookie, cgo.CompletionSuppress)
 		}
 		active.idleSoon(t)
 		active.request.empty(t)
@@ -337,9 +336,7 @@ func TestSuppressedRequests(t *testing.T) {
 			if cookie%reported == 0 {
 				flags = cgo.CompletionDefault
 			}
-			postSoon(t, func() cgo.Return {
-				return cgo.EPPostRDMAWrite(active.EPHandle, segments, cookie, &remote, flags)
-			})
+			active.writeSoon(t, passive, cookie, flags)
 		}
 		for cookie := uint64(0); cookie < all; cookie += reported {
 			active.request.completion(t, cgo.EventDTOCompletion, cookie)
@@ -358,8 +355,7 @@ func TestSuppressedReadIsDone(t *testing.T) {
 			for i := range to.bytes {
 				to.bytes[i] = round + 1
 			}
-			remote := to.remote(0, long)
-			success(t, "EPPostRDMARead", cgo.EPPostRDMARead(active.EPHandle, []cgo.LMRTriplet{from.local(0, long)}, 0, &remote, cgo.CompletionSuppress))
+			active.read(t, from, to, 0, cgo.CompletionSuppress)
 			active.idleSoon(t)
 			if !bytes.Equal(from.bytes, to.bytes) {
 				t.Fatal("the endpoint is idle, and the read has not brought all bytes")
@@ -373,28 +369,21 @@ func TestSuppressedReadIsDone(t *testing.T) {
 func TestSuppressedRequestFails(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		active, passive := a.connectedPair(t)
-		remote, wrong := passive.memory.remote(0, 8), passive.memory.remote(0, 8)
-		wrong.RMRContext ^= 0xffff00
-		segments := []cgo.LMRTriplet{active.memory.local(0, 8)}
+		wrong := *passive.memory
+		wrong.rmrContext ^= 0xffff00
 		for before := range uint64(endpointAttr().MaxRequestDTOs) {
-			post := func(cookie uint64, remote *cgo.RMRTriplet) cgo.Return {
-				return cgo.EPPostRDMARead(active.EPHandle, segments, cookie, remote, cgo.CompletionSuppress)
-			}
 			for cookie := range before {
-				success(t, "EPPostRDMARead", post(cookie, &remote))
+				active.read(t, active.memory, passive.memory, cookie, cgo.CompletionSuppress)
 			}
-			success(t, "EPPostRDMARead", post(before, &wrong))
+			active.read(t, active.memory, &wrong, before, cgo.CompletionSuppress)
 			dto := active.request.expect(t, cgo.EventDTOCompletion)
 			if d := dto.DTO(); d.UserCookie != before || d.Status == cgo.DTOSuccess || d.Operation != cgo.DTORDMARead {
 				t.Fatalf("request %d completes with %v, want request %d to fail", d.UserCookie, d.Status, before)
 			}
-			active.connect.next(t)
-			passive.connect.next(t)
 			active.idleSoon(t)
 			active.request.empty(t)
-			reset(t, active, passive)
+			a.reconnect(t, active, passive)
 			active.wantIdle(t, true, true)
-			a.connect(t, a.listen(t), active, passive)
 		}
 	})
 }
@@ -406,8 +395,7 @@ func TestSuppressedRequestsFlushed(t *testing.T) {
 		disconnect(t, active, passive)
 		most := uint64(endpointAttr().MaxRequestDTOs)
 		for cookie := range most {
-			remote := passive.memory.remote(0, 8)
-			success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 8)}, cookie, &remote, cgo.CompletionSuppress))
+			success(t, "EPPostRDMAWrite", active.write(passive, cookie, cgo.CompletionSuppress))
 		}
 		for cookie := range most {
 			active.request.expectFlushed(t, cookie)

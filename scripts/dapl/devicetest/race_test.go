@@ -6,15 +6,12 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/udattest"
 )
 
 // Attempts that end while the peer answers, and requests of peers that have left, hang or crash the published library.
 // This tests the patches of scripts/native.
 func TestConnectionLock(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		watchdog := time.AfterFunc(udattest.Patience, func() { panic("a call does not return") })
-		defer watchdog.Stop()
 		l, active, passive := a.listen(t), a.newRacer(t, 1), a.newRacer(t, 2)
 		// The minimum of several, as the machine may have been busy.
 		pause := a.connectTime(t, l, active, passive)
@@ -23,7 +20,6 @@ func TestConnectionLock(t *testing.T) {
 		}
 
 		for range 100 {
-			watchdog.Reset(udattest.Patience)
 			from := active.newEndpoint(t)
 			active.connectTo(t, l, from, "")
 			active.spin(pause)

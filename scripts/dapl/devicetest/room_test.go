@@ -58,24 +58,21 @@ func TestPostWithoutRoom(t *testing.T) {
 		length := int(evd.length(t))
 		for round := range 20 {
 			for i := range length {
-				e := shared[i%len(shared)]
-				e.postRecv(t, uint64(i))
+				shared[i%len(shared)].postRecv(t, uint64(i))
 			}
-			e := shared[round%len(shared)]
-			segments, remote := []cgo.LMRTriplet{e.memory.local(0, 8)}, peers[round%len(shared)].memory.remote(0, 8)
-			wantNoRoom(t, "EPPostRecv", cgo.EPPostRecv(e.EPHandle, segments, 100, cgo.CompletionDefault))
-			wantNoRoom(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 100, &remote, cgo.CompletionDefault))
-			wantNoRoom(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 100, &remote, cgo.CompletionSuppress))
+			e, peer := shared[round%len(shared)], peers[round%len(shared)]
+			wantNoRoom(t, "EPPostRecv", cgo.EPPostRecv(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, 100, cgo.CompletionDefault))
+			wantNoRoom(t, "EPPostRDMAWrite", e.write(peer, 100, cgo.CompletionDefault))
+			wantNoRoom(t, "EPPostRDMAWrite", e.write(peer, 100, cgo.CompletionSuppress))
 			for i := range length {
-				peer := peers[i%len(shared)]
-				peer.deliver(t, uint64(i))
+				peers[i%len(shared)].deliver(t, uint64(i))
 			}
 			// What was not taken has its room still, wherever the library keeps it.
 			var first cgo.Event
 			_, r := cgo.EVDWait(evd.EVDHandle, cgo.TimeoutInfinite, int32(length), &first)
 			success(t, "EVDWait", r)
-			success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 100, &remote, cgo.CompletionDefault))
-			wantNoRoom(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 101, &remote, cgo.CompletionDefault))
+			success(t, "EPPostRDMAWrite", e.write(peer, 100, cgo.CompletionDefault))
+			wantNoRoom(t, "EPPostRDMAWrite", e.write(peer, 101, cgo.CompletionDefault))
 			for _, event := range evd.take(t, length) {
 				if event.DTO().Status != cgo.DTOSuccess {
 					t.Fatalf("operation %d completes with %v", event.DTO().UserCookie, event.DTO().Status)
@@ -94,9 +91,8 @@ func TestRoomOfSuppressedRequests(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		evd, shared, peers := a.sharing(t, 10, 3)
 		for i := range 200 {
-			e, remote := shared[i%len(shared)], peers[i%len(shared)].memory.remote(0, 8)
 			eventually(t, "there is room", func() bool {
-				r := cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, 1, &remote, cgo.CompletionSuppress)
+				r := shared[i%len(shared)].write(peers[i%len(shared)], 1, cgo.CompletionSuppress)
 				if !r.OK() {
 					wantNoRoom(t, "EPPostRDMAWrite", r)
 				}
@@ -119,10 +115,10 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 		for i := range 16 {
 			e.postRecv(t, uint64(i))
 		}
-		remote, segments := peers[0].memory.remote(0, 8), []cgo.LMRTriplet{e.memory.local(0, 8)}
+		segments := []cgo.LMRTriplet{e.memory.local(0, 8)}
 		for range 3 {
 			for cookie := range uint64(3) { // silent, and not known to be done
-				success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, cookie, &remote, cgo.CompletionSuppress))
+				success(t, "EPPostRDMAWrite", e.write(peers[0], cookie, cgo.CompletionSuppress))
 			}
 			attr := endpointAttr()
 			attr.MaxRecvDTOs, attr.MaxRequestDTOs = int32(length), 32
@@ -135,7 +131,7 @@ func TestRoomCountsWhatIsOutstanding(t *testing.T) {
 			wantNoRoom(t, "EPPostRecv", cgo.EPPostRecv(other, segments, 200, cgo.CompletionDefault))
 			success(t, "EPFree", cgo.EPFree(other)) // frees their room
 		}
-		success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, segments, 7, &remote, cgo.CompletionDefault))
+		success(t, "EPPostRDMAWrite", e.write(peers[0], 7, cgo.CompletionDefault))
 		if event := evd.take(t, 1)[0]; event.DTO().UserCookie != 7 {
 			t.Errorf("got the completion %d, want 7", event.DTO().UserCookie)
 		}
@@ -254,21 +250,17 @@ func TestResizeKeepsRoom(t *testing.T) {
 func TestPostWithoutRoomAtTheEnd(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const rounds, beyond = 20, 1000
-		l := a.listen(t)
 		for _, flags := range []cgo.CompletionFlags{cgo.CompletionDefault, cgo.CompletionSuppress} {
-			handle := a.newEVD(t, 500, 0, cgo.EVDDTO)
-			evd, peer, attr := queue{EVDHandle: handle}, a.newEndpoint(t), endpointAttr()
+			evd, attr := queue{EVDHandle: a.newEVD(t, 500, 0, cgo.EVDDTO)}, endpointAttr()
 			attr.MaxRequestDTOs = 2 * evd.length(t)
-			e := a.makeEndpoint(t, parts{request: handle, attr: attr})
-			a.connect(t, l, peer, e)
-			remote := peer.memory.remote(0, 8)
+			e := a.makeEndpoint(t, parts{request: evd.EVDHandle, attr: attr})
+			peer := a.newPeer(t, e)
 			for range rounds {
 				ended := make(chan cgo.Return, 1)
 				go func() { ended <- cgo.EPDisconnect(peer.EPHandle, cgo.CloseAbrupt) }()
 				posted := map[uint64]bool{}
 				for cookie, refused := uint64(0), 0; refused < beyond; cookie++ {
-					r := cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, 8)}, cookie, &remote, flags)
-					if r.OK() {
+					if e.write(peer, cookie, flags).OK() {
 						posted[cookie] = true
 						continue
 					}
@@ -277,8 +269,6 @@ func TestPostWithoutRoomAtTheEnd(t *testing.T) {
 					}
 				}
 				success(t, "EPDisconnect", <-ended)
-				e.connect.next(t) // the connection may have broken, too
-				peer.connect.next(t)
 				e.idleSoon(t)
 				completed := 0
 				for event := (cgo.Event{}); cgo.EVDDequeue(evd.EVDHandle, &event).OK(); completed++ {
@@ -291,8 +281,7 @@ func TestPostWithoutRoomAtTheEnd(t *testing.T) {
 				if flags == cgo.CompletionDefault && len(posted) != 0 {
 					t.Fatalf("%d requests have completed, %d have not", completed, len(posted))
 				}
-				reset(t, e, peer)
-				a.connect(t, l, peer, e)
+				a.reconnect(t, peer, e)
 			}
 		}
 	})
@@ -323,9 +312,9 @@ int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 
 // The room of an EVD is what it was, whatever endpoints that share it do at the same time: what is outstanding takes all
 // of it but for what is free, and completes once and in order. DEVICETEST_ROOM_SEED repeats a walk, as far as the threads
-// do, and DEVICETEST_ROOM_FOR lets it take longer, within udattest.Patience.
+// do.
 func TestRoomOfRandomCalls(t *testing.T) {
-	const fixed, length = "DEVICETEST_ROOM_SEED", "DEVICETEST_ROOM_FOR"
+	const fixed, lasts = "DEVICETEST_ROOM_SEED", 2 * time.Second
 	if os.Getenv(fixed) == "" {
 		t.Setenv(fixed, fmt.Sprint(rand.Uint32()))
 	}
@@ -334,10 +323,6 @@ func TestRoomOfRandomCalls(t *testing.T) {
 	}
 	seed, err := strconv.ParseUint(os.Getenv(fixed), 10, 64)
 	do(t, err)
-	lasts, err := time.ParseDuration(os.Getenv(length))
-	if err != nil {
-		lasts = 2 * time.Second
-	}
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		w := a.newRoomWalk(t, seed)
 		watchdog := time.AfterFunc(udattest.Patience/2, func() { panic(w.String()) }) // before the process is killed

@@ -1,7 +1,6 @@
 package devicetest
 
 import (
-	"net"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -193,13 +192,11 @@ func TestAcceptAfterRSP(t *testing.T) {
 // The peer of a reserved service point resets its TCP connection. The accept fails, and the request can be rejected.
 func TestRejectAfterFailedAccept(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		message := a.captureRequest(t)
+		_, message := a.oddPeer(t, a.address.Addr()).request(t)
 		reserved := a.newEndpoint(t)
 		rsp, l := a.reserve(t, reserved)
 		conn := dial(t, a.tcpAddress(l.qual))
-		if _, err := conn.Write(message); err != nil {
-			t.Fatal(err)
-		}
+		write(t, conn, message)
 		request := l.request(t)
 		conn.SetLinger(0)
 		conn.Close()
@@ -210,28 +207,6 @@ func TestRejectAfterFailedAccept(t *testing.T) {
 		reserved.wantState(t, cgo.EPStateUnconnected)
 		success(t, "RSPFree", cgo.RSPFree(rsp))
 	})
-}
-
-// captureRequest returns the message with which an endpoint asks for a connection.
-func (a *adapter) captureRequest(t *testing.T) []byte {
-	t.Helper()
-	qual := uint64(udattest.ConnQual())
-	l, err := net.ListenTCP("tcp", a.tcpAddress(qual))
-	do(t, err)
-	defer l.Close()
-	r := a.newRacer(t, 1)
-	ep := r.newEndpoint(t)
-	defer r.end(t, ep)
-	r.connectTo(t, &listener{qual: qual}, ep, "")
-	l.SetDeadline(time.Now().Add(udattest.Patience))
-	conn, err := l.Accept()
-	do(t, err)
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(udattest.Patience))
-	message := make([]byte, 1024)
-	n, err := conn.Read(message)
-	do(t, err)
-	return message[:n]
 }
 
 // refusingListen makes the system refuse listeners while a file exists.
@@ -406,15 +381,11 @@ func (e *endpoint) attempt(t *testing.T, address *cgo.SockAddr, qual uint64) (es
 
 // connectEvent is next for goroutines of a test.
 func (e *endpoint) connectEvent(t *testing.T) cgo.EventNumber {
-	for deadline := time.Now().Add(udattest.Patience); time.Now().Before(deadline); {
-		var event cgo.Event
-		if cgo.EVDDequeue(e.connect.EVDHandle, &event).OK() {
-			return event.Number
-		}
-		cgo.CNOWait(e.connect.cno, uint32(time.Second/time.Microsecond))
+	var event cgo.Event
+	if _, r := cgo.EVDWait(e.connect.EVDHandle, uint32(udattest.Patience/time.Microsecond), 1, &event); !r.OK() {
+		t.Errorf("no event came: %v", r)
 	}
-	t.Errorf("no event came in %v", udattest.Patience)
-	return 0
+	return event.Number
 }
 
 // untilFree tries until the qualifier is free: the kernel may take a moment to release the port.
@@ -469,8 +440,6 @@ func TestServicePointsUnderLoad(t *testing.T) { servicePointsUnderLoad(t, queueL
 func TestServicePointsWithFullQueue(t *testing.T) { servicePointsUnderLoad(t, 1) }
 
 func servicePointsUnderLoad(t *testing.T, room int32) {
-	watchdog := time.AfterFunc(4*udattest.Patience, func() { panic("a call does not return") })
-	defer watchdog.Stop()
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		qual := uint64(udattest.ConnQual())
 		passive := a.newRacer(t, 1)
@@ -534,8 +503,6 @@ func servicePointsUnderLoad(t *testing.T, room int32) {
 // An endpoint is reserved at a qualifier that peers connect to all the time. It is in the state of its request from the
 // moment that it is reserved. The request is answered before or after its service point is freed.
 func TestReservedUnderLoad(t *testing.T) {
-	watchdog := time.AfterFunc(4*udattest.Patience, func() { panic("a call does not return") })
-	defer watchdog.Stop()
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l := &listener{qual: uint64(udattest.ConnQual()), requests: a.newQueue(t, cgo.EVDCR)}
 		random := a.newRacer(t, 1).random

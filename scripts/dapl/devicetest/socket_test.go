@@ -32,6 +32,22 @@ func dial(t *testing.T, address *net.TCPAddr) *net.TCPConn {
 	return conn
 }
 
+func write(t *testing.T, conn net.Conn, b []byte) {
+	t.Helper()
+	_, err := conn.Write(b)
+	do(t, err)
+}
+
+// wantEnd expects that the library ends a TCP connection within a time, and has sent nothing.
+func wantEnd(t *testing.T, conn net.Conn, within time.Duration) {
+	t.Helper()
+	conn.SetReadDeadline(time.Now().Add(within))
+	n, err := conn.Read(make([]byte, 1))
+	if e, ok := err.(net.Error); n > 0 || ok && e.Timeout() {
+		t.Errorf("the peer is not turned away: %d bytes, %v", n, err)
+	}
+}
+
 // Peers that begin a message, and one that sends a byte now and then, do not delay the others, and are disconnected.
 func TestSlowPeers(t *testing.T) {
 	// The library expects more bytes from a peer with this version than from others.
@@ -41,9 +57,7 @@ func TestSlowPeers(t *testing.T) {
 		var silent []*net.TCPConn
 		for range 4 {
 			conn := dial(t, a.tcpAddress(l.qual))
-			if _, err := conn.Write(begin); err != nil {
-				t.Fatal(err)
-			}
+			write(t, conn, begin)
 			silent = append(silent, conn)
 		}
 		dripping := dial(t, a.tcpAddress(l.qual))
@@ -68,18 +82,10 @@ func TestSlowPeers(t *testing.T) {
 			t.Errorf("%d connections have taken %v, want %v at most", connections, took, bound)
 		}
 		for _, conn := range append(silent, dripping) {
-			conn.SetReadDeadline(time.Now().Add(udattest.Patience))
-			if n, err := conn.Read(make([]byte, 1)); n > 0 || isTimeout(err) {
-				t.Errorf("a peer that does not end its message is not turned away: %d bytes, %v", n, err)
-			}
+			wantEnd(t, conn, udattest.Patience)
 		}
 		<-stopped
 	})
-}
-
-func isTimeout(err error) bool {
-	e, ok := err.(net.Error)
-	return ok && e.Timeout()
 }
 
 // Messages that arrive byte by byte are accepted, too.
@@ -146,10 +152,7 @@ func TestFreeTurnsPeersAway(t *testing.T) {
 		conn := dial(t, a.tcpAddress(l.qual))
 		a.connectTime(t, l, a.newRacer(t, 1), a.newRacer(t, 2)) // the provider takes peers in their order
 		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
-		conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // half as long as a peer has for its request
-		if n, err := conn.Read(make([]byte, 1)); n > 0 || isTimeout(err) {
-			t.Errorf("the peer is not turned away: %d bytes, %v", n, err)
-		}
+		wantEnd(t, conn, 5*time.Second) // half as long as a peer has for its request
 	})
 }
 
@@ -223,9 +226,8 @@ func (p oddPeer) request(t *testing.T) (net.Conn, []byte) {
 	t.Cleanup(func() { conn.Close() })
 	conn.SetDeadline(time.Now().Add(udattest.Patience))
 	message := make([]byte, messageHeader+len(question))
-	if _, err := io.ReadFull(conn, message); err != nil {
-		t.Fatal(err)
-	}
+	_, err = io.ReadFull(conn, message)
+	do(t, err)
 	if n := binary.BigEndian.Uint16(message[messageLengthAt:]); int(n) != len(question) {
 		t.Fatalf("the request comes with %d bytes of private data", n)
 	}
@@ -239,14 +241,10 @@ func TestUnreadyIsNotEstablished(t *testing.T) {
 		binary.BigEndian.PutUint16(reply[messageKindAt:], messageReply)
 		nowhere := netip.MustParseAddr("::ffff:203.0.113.9").As16()
 		copy(reply[senderGIDAt:], nowhere[:])
-		if _, err := conn.Write(reply); err != nil {
-			t.Fatal(err)
-		}
+		write(t, conn, reply)
 		p.e.connect.expect(t, cgo.EventConnectionUnreachable)
 		p.e.wantState(t, cgo.EPStateDisconnected)
-		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil || isTimeout(err) {
-			t.Errorf("the peer is told that the connection is established: %v", err)
-		}
+		wantEnd(t, conn, udattest.Patience) // without being told that the connection is established
 		reset(t, p.e)
 		a.connect(t, a.listen(t), p.e, a.newEndpoint(t))
 	})

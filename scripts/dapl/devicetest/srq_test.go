@@ -74,6 +74,21 @@ func TestSharedQueueRefuses(t *testing.T) {
 		if ep != 0 {
 			t.Errorf("EPCreateWithSRQ gave the handle %#x though it failed", ep)
 		}
+
+		outcome(t, "SRQSetLW", cgo.SRQSetLW(0, 1), cgo.InvalidHandle, cgo.InvalidHandleSRQ)
+		want := srq.query(t)
+		for _, watermark := range []int32{-1, want.MaxRecvDTOs + 1} {
+			outcome(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, watermark), cgo.InvalidParameter, cgo.InvalidArg2)
+			_, r := cgo.SRQCreate(a.IAHandle, e.pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: watermark})
+			outcome(t, "SRQCreate", r, cgo.InvalidParameter, cgo.InvalidArg3)
+		}
+		srq.want(t, want)
+		success(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, 5))
+		want.LowWatermark = 5
+		srq.want(t, want)
+		outcome(t, "SRQResize below the watermark", cgo.SRQResize(srq.SRQHandle, 4), cgo.InvalidState, cgo.NoSubtype)
+		srq.resize(t, a, 5)
+		queue{EVDHandle: a.async}.drain(t)
 	})
 }
 
@@ -374,27 +389,6 @@ func wantLow(t testing.TB, async queue, srq sharedQueue) {
 	if of := event.AsyncError(); uintptr(of.Handle) != uintptr(srq.SRQHandle) || of.Reason != int32(cgo.SRQLowWatermarkEvent) {
 		t.Fatalf("got the reason %d of %#x, want the watermark of %#x", of.Reason, of.Handle, srq.SRQHandle)
 	}
-}
-
-func TestSRQSetLWRefuses(t *testing.T) {
-	outcome(t, "SRQSetLW", cgo.SRQSetLW(0, 1), cgo.InvalidHandle, cgo.InvalidHandleSRQ)
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		pz := a.newPZ(t)
-		srq := a.newSRQ(t, pz)
-		want := srq.query(t)
-		for _, watermark := range []int32{-1, want.MaxRecvDTOs + 1} {
-			outcome(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, watermark), cgo.InvalidParameter, cgo.InvalidArg2)
-			_, r := cgo.SRQCreate(a.IAHandle, pz, &cgo.SRQAttr{MaxRecvDTOs: 8, MaxRecvIOV: 1, LowWatermark: watermark})
-			outcome(t, "SRQCreate", r, cgo.InvalidParameter, cgo.InvalidArg3)
-		}
-		srq.want(t, want)
-		success(t, "SRQSetLW", cgo.SRQSetLW(srq.SRQHandle, 5))
-		want.LowWatermark = 5
-		srq.want(t, want)
-		outcome(t, "SRQResize below the watermark", cgo.SRQResize(srq.SRQHandle, 4), cgo.InvalidState, cgo.NoSubtype)
-		srq.resize(t, a, 5)
-		queue{EVDHandle: a.async}.drain(t)
-	})
 }
 
 // A queue reports once for each setting of its watermark that it has fewer receives: when an endpoint takes one, at once

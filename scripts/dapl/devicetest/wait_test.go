@@ -63,10 +63,11 @@ func TestCNOAfterWait(t *testing.T) {
 					success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, cookie))
 				}
 			}
+			// take expects the trigger for an event that a wait has left, and takes it.
 			take := func(cookie uint64) {
 				t.Helper()
-				event := dequeue(t, evd)
-				if event.Data[0] != cookie {
+				a.wantTriggered(t, cno, evd)
+				if event := dequeue(t, evd); event.Data[0] != cookie {
 					t.Errorf("got the event %d, want %d", event.Data[0], cookie)
 				}
 			}
@@ -74,7 +75,6 @@ func TestCNOAfterWait(t *testing.T) {
 				ended := startWait(t, evd, timeout, 2)
 				post(1)
 				outcome(t, "EVDWait", waitEnd(t, ended).Return, cgo.TimeoutExpired, cgo.NoSubtype)
-				a.wantTriggered(t, cno, evd)
 				take(1)
 
 				ended = startWait(t, evd, cgo.TimeoutInfinite, 2)
@@ -82,7 +82,6 @@ func TestCNOAfterWait(t *testing.T) {
 				success(t, "EVDSetUnwaitable", cgo.EVDSetUnwaitable(evd))
 				outcome(t, "EVDWait", waitEnd(t, ended).Return, cgo.InvalidState, cgo.InvalidStateEVDUnwaitable)
 				success(t, "EVDClearUnwaitable", cgo.EVDClearUnwaitable(evd))
-				a.wantTriggered(t, cno, evd)
 				take(2)
 
 				post(2) // there before the wait, and taken by nobody meanwhile
@@ -90,7 +89,6 @@ func TestCNOAfterWait(t *testing.T) {
 				var event cgo.Event
 				_, r := cgo.EVDWait(evd, timeout, 2, &event)
 				outcome(t, "EVDWait", r, cgo.TimeoutExpired, cgo.NoSubtype)
-				a.wantTriggered(t, cno, evd)
 				take(2)
 
 				ended = startWait(t, evd, cgo.TimeoutInfinite, 2)
@@ -104,9 +102,11 @@ func TestCNOAfterWait(t *testing.T) {
 				_, r = cgo.EVDWait(evd, 0, 2, &o.event) // a look
 				outcome(t, "EVDWait", r, cgo.TimeoutExpired, cgo.NoSubtype)
 				a.wantTriggered(t, cno)
-				take(4)
+				if event := dequeue(t, evd); event.Data[0] != 4 {
+					t.Errorf("got the event %d, want 4", event.Data[0])
+				}
 
-				ended = startWait(t, evd, cgo.TimeoutInfinite, 1)
+				ended = startWait(t, evd, math.MaxUint32-1, 1) // the longest time-out, which is not over at once
 				post(5)
 				success(t, "EVDWait", waitEnd(t, ended).Return)
 				a.wantTriggered(t, cno)
@@ -127,23 +127,25 @@ func TestCNOAfterWaitForCompletions(t *testing.T) {
 			passive.postRecv(t, cookie)
 			active.deliver(t, cookie)
 		}
+		take := func() {
+			t.Helper()
+			a.wantTriggered(t, cno, evd)
+			dequeueCookie(t, evd, cookie)
+		}
 		const timeout = 200 * 1000 // us
 		for range 5 {
 			ended := startWait(t, evd, cgo.TimeoutInfinite, 1)
 			send()
 			success(t, "EVDWait", waitEnd(t, ended).Return)
 			send()
-			a.wantTriggered(t, cno, evd)
-			dequeueCookie(t, evd, cookie)
+			take()
 
 			ended = startWait(t, evd, timeout, 2)
 			send()
 			outcome(t, "EVDWait", waitEnd(t, ended).Return, cgo.TimeoutExpired, cgo.NoSubtype)
-			a.wantTriggered(t, cno, evd)
-			dequeueCookie(t, evd, cookie)
+			take()
 			send()
-			a.wantTriggered(t, cno, evd)
-			dequeueCookie(t, evd, cookie)
+			take()
 		}
 	})
 }
@@ -325,15 +327,5 @@ func TestTimeoutsBesideSetClock(t *testing.T) {
 			restore()
 		}
 		l.rejectAll(t)
-	})
-}
-
-// The longest time-out is not over at once.
-func TestLongestWait(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		evd := a.newEVD(t, queueLength, 0, cgo.EVDSoftware)
-		ended := startWait(t, evd, math.MaxUint32-1, 1)
-		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, 1))
-		success(t, "EVDWait", waitEnd(t, ended).Return)
 	})
 }
