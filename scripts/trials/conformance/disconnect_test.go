@@ -9,32 +9,32 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-var _ = try(map[string]func(*trial){
-	"D-01": eitherSide,
-	"D-02": abruptByDefault,
-	"D-03": abruptFlushes,
-	"D-04": failuresStayFailures,
-	"D-05": flushedInOrder,
-	"D-06": gracefulDrains,
-	"D-07": gracefulIsPending,
-	"D-08": abruptEndsGraceful,
-	"D-09": gracefulTwice,
-	"D-10": flagsMeanTheSame,
-	"D-11": pendingTakesNoRequests,
-	"D-12": endIsReported,
-	"D-13": peerIsTold,
-	"D-14": stateFollows,
-	"D-15": completionsFirst,
-	"D-16": disconnectedAlready,
-	"D-17": notUnconnected,
-	"D-18": notReserved,
-	"D-19": notPassivePending,
-	"D-20": notTentative,
-	"D-21": abortsConnecting,
-	"D-22": abortsCompleting,
-	"D-23": invalidFlags,
-	"D-24": disconnectInvalidHandle,
-})
+var disconnectClauses = []requirement{
+	{"Either side of a connection may disconnect.", eitherSide},
+	{"A disconnect is abrupt unless asked otherwise.", abruptByDefault},
+	{"Abrupt: all that is outstanding completes without success.", abruptFlushes},
+	{"Abrupt: operations in progress may complete either way; once one has failed, all behind it in its direction fail.", failuresStayFailures},
+	{"Those completions come in the order of posting.", flushedInOrder},
+	{"Graceful: requests that are outstanding are tried to the end first.", gracefulDrains},
+	{"Graceful: meanwhile the state is DISCONNECT_PENDING.", gracefulIsPending},
+	{"Abrupt in DISCONNECT_PENDING: DISCONNECTED without further waiting.", abruptEndsGraceful},
+	{"Graceful in DISCONNECT_PENDING: no effect.", gracefulTwice},
+	{"Without a connection both flags mean the same.", flagsMeanTheSame},
+	{"In DISCONNECT_PENDING no request can be posted.", pendingTakesNoRequests},
+	{"The end is reported as DISCONNECTED on the connect EVD.", endIsReported},
+	{"The peer gets DISCONNECTED as well.", peerIsTold},
+	{"The state becomes DISCONNECTED by itself.", stateFollows},
+	{"On an EVD for completions and connection events, completions with success come before the disconnect.", completionsFirst},
+	{"Disconnecting a DISCONNECTED endpoint does nothing.", disconnectedAlready},
+	{"In UNCONNECTED it is an invalid state.", notUnconnected},
+	{"In RESERVED it is an invalid state.", notReserved},
+	{"In PASSIVE_CONNECTION_PENDING it is an invalid state.", notPassivePending},
+	{"In TENTATIVE_CONNECTION_PENDING it is an invalid state.", notTentative},
+	{"In ACTIVE_CONNECTION_PENDING it aborts: DISCONNECTED, posted receives are flushed.", abortsConnecting},
+	{"In COMPLETION_PENDING it aborts likewise.", abortsCompleting},
+	{"Unknown flags are an invalid parameter, in every state.", invalidFlags},
+	{"An invalid endpoint is an invalid handle.", disconnectInvalidHandle},
+}
 
 var closeFlags = []udat.CloseFlags{udat.CloseAbrupt, udat.CloseGraceful}
 

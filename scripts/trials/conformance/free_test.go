@@ -7,20 +7,20 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-var _ = try(map[string]func(*trial){
-	"F-01": freeUnconnected,
-	"F-02": freeConnecting,
-	"F-03": freeConnected,
-	"F-04": freeReserved,
-	"F-05": freePassivePending,
-	"F-06": freeTentative,
-	"F-07": completionsAfterFree,
-	"F-08": operationsGoAlong,
-	"F-09": streamsEnd,
-	"F-10": useAfterFree,
-	"F-11": freeAgain,
-	"F-12": freeInvalidHandle,
-})
+var freeClauses = []requirement{
+	{"Allowed in UNCONNECTED.", freeUnconnected},
+	{"Allowed in ACTIVE_CONNECTION_PENDING: the attempt is aborted.", freeConnecting},
+	{"Allowed in CONNECTED, DISCONNECT_PENDING and DISCONNECTED.", freeConnected},
+	{"In RESERVED an invalid state; once the service point is freed, the endpoint is UNCONNECTED and can be freed.", freeReserved},
+	{"In PASSIVE_CONNECTION_PENDING an invalid state; once the request is rejected, the endpoint is UNCONNECTED and can be freed.", freePassivePending},
+	{"In TENTATIVE_CONNECTION_PENDING an invalid state; rejecting the request takes the endpoint along.", freeTentative},
+	{"Completions that were not taken may be there or not; taking them later is safe.", completionsAfterFree},
+	{"Operations that are posted go with the endpoint.", operationsGoAlong},
+	{"The endpoint's event streams end: its EVDs can be freed.", streamsEnd},
+	{"Any later use of the endpoint is an error.", useAfterFree},
+	{"Freeing it again is an error.", freeAgain},
+	{"An invalid endpoint is an invalid handle.", freeInvalidHandle},
+}
 
 // free frees an endpoint, and fails the trial if it still exists.
 func (t *trial) free(e *udattest.Endpoint) {

@@ -11,14 +11,14 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-var _ = try(map[string]func(*trial){
-	"G-01": tellsState,
-	"G-02": tellsReceives,
-	"G-03": tellsRequests,
-	"G-04": isSnapshot,
-	"G-05": statusOfInvalidHandle,
-	"G-06": statusConcurrently,
-})
+var getStatusClauses = []requirement{
+	{"The status has the state that the endpoint is in, in every state that can be reached.", tellsState},
+	{"Receives are idle exactly when none is outstanding or in progress.", tellsReceives},
+	{"Requests are idle exactly when no send, RDMA read, RDMA write or bind is outstanding or in progress.", tellsRequests},
+	{"The status is a snapshot, which waits for no post and no completion.", isSnapshot},
+	{"An invalid endpoint is an invalid handle.", statusOfInvalidHandle},
+	{"The status can be asked for from several threads, beside posts and waits.", statusConcurrently},
+}
 
 func tellsState(t *trial) {
 	seen := make(map[udat.EPState]bool)

@@ -13,38 +13,38 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-var _ = try(map[string]func(*trial){
-	"M-01": neverModified(udat.EPParamMask(cgo.EPFieldIAHandle)),
-	"M-02": neverModified(udat.EPParamMask(cgo.EPFieldEPState)),
-	"M-03": neverModified(udat.EPParamMask(cgo.EPFieldLocalIAAddressPtr)),
-	"M-04": neverModified(udat.EPParamMask(cgo.EPFieldLocalPortQual)),
-	"M-05": neverModified(udat.EPParamMask(cgo.EPFieldRemoteIAAddressPtr)),
-	"M-06": neverModified(udat.EPParamMask(cgo.EPFieldRemotePortQual)),
-	"M-07": zoneModified,
-	"M-08": receivesOutsideZone,
-	"M-09": modifiedEarly("M-09"),
-	"M-10": modifiedEarly("M-10"),
-	"M-11": modifiedEarly("M-11"),
-	"M-12": oneServiceType,
-	"M-13": modifiedEarly("M-13"),
-	"M-14": modifiedEarly("M-14"),
-	"M-15": oneQuality,
-	"M-16": receiveFlagsModified,
-	"M-17": requestFlagsModified,
-	"M-18": modifiedEarly("M-18"),
-	"M-19": modifiedEarly("M-19"),
-	"M-20": segmentsModified("M-20"),
-	"M-21": segmentsModified("M-21"),
-	"M-22": modifiedEarly("M-22"),
-	"M-23": modifiedEarly("M-23"),
-	"M-24": specificAttributes(udat.EPParamMask(cgo.EPFieldNumTransportAttr), udat.EPParamMask(cgo.EPFieldTransportSpecificAttr), "transport"),
-	"M-25": specificAttributes(udat.EPParamMask(cgo.EPFieldNumProviderAttr), udat.EPParamMask(cgo.EPFieldProviderSpecificAttr), "provider"),
-	"M-26": outsideItsStates,
-	"M-27": invalidValues,
-	"M-28": modifyInvalidHandle,
-	"M-29": behavesByNewValues,
-	"M-30": togetherOrNot,
-})
+var modifyClauses = []requirement{
+	{"Interface adapter: never.", neverModified(udat.EPParamMask(cgo.EPFieldIAHandle))},
+	{"State: never.", neverModified(udat.EPParamMask(cgo.EPFieldEPState))},
+	{"Local address: never.", neverModified(udat.EPParamMask(cgo.EPFieldLocalIAAddressPtr))},
+	{"Local port qualifier: never.", neverModified(udat.EPParamMask(cgo.EPFieldLocalPortQual))},
+	{"Remote address: never.", neverModified(udat.EPParamMask(cgo.EPFieldRemoteIAAddressPtr))},
+	{"Remote port qualifier: never.", neverModified(udat.EPParamMask(cgo.EPFieldRemotePortQual))},
+	{"Protection zone: in UNCONNECTED and TENTATIVE_CONNECTION_PENDING.", zoneModified},
+	{"Posted receives outside a new protection zone fail with a protection violation.", receivesOutsideZone},
+	{"Receive EVD: in the early states.", modifiedEarly(udat.EPFieldRecvEVD)},
+	{"Request EVD: in the early states.", modifiedEarly(udat.EPFieldRequestEVD)},
+	{"Connect EVD: in the early states.", modifiedEarly(udat.EPFieldConnectEVD)},
+	{"Service type: in the early states.", oneServiceType},
+	{"Maximum message size: in the early states.", modifiedEarly(udat.EPFieldMaxMessageSize)},
+	{"Maximum RDMA size: in the early states.", modifiedEarly(udat.EPFieldMaxRDMASize)},
+	{"Quality of service: in the early states.", oneQuality},
+	{"Receive completion flags: in the early states before receives are posted; UNSIGNALLED, SOLICITED_WAIT or threshold, neither SUPPRESS nor BARRIER_FENCE.", receiveFlagsModified},
+	{"Request completion flags: in the early states; UNSIGNALLED or threshold.", requestFlagsModified},
+	{"Maximum receives: in the early states.", modifiedEarly(udat.EPFieldMaxRecvDTOs)},
+	{"Maximum requests: in the early states.", modifiedEarly(udat.EPFieldMaxRequestDTOs)},
+	{"Maximum segments of a receive: in the early states.", segmentsModified(udat.EPFieldMaxRecvIOV)},
+	{"Maximum segments of a request: in the early states.", segmentsModified(udat.EPFieldMaxRequestIOV)},
+	{"Maximum RDMA reads of the peer: in the early states.", modifiedEarly(udat.EPFieldMaxRDMAReadIn)},
+	{"Maximum RDMA reads of its own: in the early states.", modifiedEarly(udat.EPFieldMaxRDMAReadOut)},
+	{"Transport-specific attributes and their number: in UNCONNECTED.", specificAttributes(udat.EPParamMask(cgo.EPFieldNumTransportAttr), udat.EPParamMask(cgo.EPFieldTransportSpecificAttr), "transport")},
+	{"Provider-specific attributes and their number: in UNCONNECTED.", specificAttributes(udat.EPParamMask(cgo.EPFieldNumProviderAttr), udat.EPParamMask(cgo.EPFieldProviderSpecificAttr), "provider")},
+	{"A field outside its states is an invalid state and changes nothing.", outsideItsStates},
+	{"Unknown bits in the mask, and values that are invalid or not supported, are invalid parameters and change nothing.", invalidValues},
+	{"An invalid endpoint is an invalid handle.", modifyInvalidHandle},
+	{"After success, query has the new value and the endpoint behaves by it.", behavesByNewValues},
+	{"Several fields change together, or none does.", togetherOrNot},
+}
 
 // field is a parameter of an endpoint that can be modified. set changes it to another value in each round.
 type field struct {
@@ -72,30 +72,30 @@ func number[T int | uint32](mask udat.EPParamMask, at func(*udat.EPAttr) *T, val
 	}
 }
 
-var fields = map[string]field{
-	"M-09": {
+var fields = []field{
+	{
 		udat.EPFieldRecvEVD,
 		func(p *udat.EPParam, s *spares, round int) { p.RecvEVD = s.of(round).Recv },
 		func(p *udat.EPParam) any { return p.RecvEVD },
 	},
-	"M-10": {
+	{
 		udat.EPFieldRequestEVD,
 		func(p *udat.EPParam, s *spares, round int) { p.RequestEVD = s.of(round).Request },
 		func(p *udat.EPParam) any { return p.RequestEVD },
 	},
-	"M-11": {
+	{
 		udat.EPFieldConnectEVD,
 		func(p *udat.EPParam, s *spares, round int) { p.ConnectEVD = s.of(round).Connect },
 		func(p *udat.EPParam) any { return p.ConnectEVD },
 	},
-	"M-13": number(udat.EPFieldMaxMessageSize, func(a *udat.EPAttr) *uint32 { return &a.MaxMessageSize }, 4096, 1024, 8192),
-	"M-14": number(udat.EPFieldMaxRDMASize, func(a *udat.EPAttr) *uint32 { return &a.MaxRDMASize }, 4096, 1024, 8192),
-	"M-18": number(udat.EPFieldMaxRecvDTOs, func(a *udat.EPAttr) *int { return &a.MaxRecvDTOs }, 9, 20, 5),
-	"M-19": number(udat.EPFieldMaxRequestDTOs, func(a *udat.EPAttr) *int { return &a.MaxRequestDTOs }, 9, 20, 5),
-	"M-20": number(udat.EPFieldMaxRecvIOV, func(a *udat.EPAttr) *int { return &a.MaxRecvIOV }, 2, 3, 1),
-	"M-21": number(udat.EPFieldMaxRequestIOV, func(a *udat.EPAttr) *int { return &a.MaxRequestIOV }, 2, 3, 1),
-	"M-22": number(udat.EPFieldMaxRDMAReadIn, func(a *udat.EPAttr) *int { return &a.MaxRDMAReadIn }, 2, 3, 1),
-	"M-23": number(udat.EPFieldMaxRDMAReadOut, func(a *udat.EPAttr) *int { return &a.MaxRDMAReadOut }, 2, 3, 1),
+	number(udat.EPFieldMaxMessageSize, func(a *udat.EPAttr) *uint32 { return &a.MaxMessageSize }, 4096, 1024, 8192),
+	number(udat.EPFieldMaxRDMASize, func(a *udat.EPAttr) *uint32 { return &a.MaxRDMASize }, 4096, 1024, 8192),
+	number(udat.EPFieldMaxRecvDTOs, func(a *udat.EPAttr) *int { return &a.MaxRecvDTOs }, 9, 20, 5),
+	number(udat.EPFieldMaxRequestDTOs, func(a *udat.EPAttr) *int { return &a.MaxRequestDTOs }, 9, 20, 5),
+	number(udat.EPFieldMaxRecvIOV, func(a *udat.EPAttr) *int { return &a.MaxRecvIOV }, 2, 3, 1),
+	number(udat.EPFieldMaxRequestIOV, func(a *udat.EPAttr) *int { return &a.MaxRequestIOV }, 2, 3, 1),
+	number(udat.EPFieldMaxRDMAReadIn, func(a *udat.EPAttr) *int { return &a.MaxRDMAReadIn }, 2, 3, 1),
+	number(udat.EPFieldMaxRDMAReadOut, func(a *udat.EPAttr) *int { return &a.MaxRDMAReadOut }, 2, 3, 1),
 }
 
 var (
@@ -181,18 +181,20 @@ func neverModified(mask udat.EPParamMask) func(*trial) {
 }
 
 // modifiedEarly shows that a field can change in the early states and in no other state.
-func modifiedEarly(id string) func(*trial) {
-	return func(t *trial) { t.modifiedEarly(fields[id]) }
+func modifiedEarly(mask udat.EPParamMask) func(*trial) {
+	return func(t *trial) {
+		t.modifiedEarly(fields[slices.IndexFunc(fields, func(f field) bool { return f.mask == mask })])
+	}
 }
 
 // segmentsModified is modifiedEarly for the numbers of segments.
-func segmentsModified(id string) func(*trial) {
+func segmentsModified(mask udat.EPParamMask) func(*trial) {
 	return func(t *trial) {
 		if t.segments(3) < 3 {
 			t.notShown("the device takes too few segments for the number to change", "a device that takes 3")
 			return
 		}
-		t.modifiedEarly(fields[id])
+		modifiedEarly(mask)(t)
 	}
 }
 
@@ -302,10 +304,7 @@ func specificAttributes(number, list udat.EPParamMask, kind string) func(*trial)
 }
 
 func outsideItsStates(t *trial) {
-	all := []field{protectionZone, receiveFlags, requestFlags}
-	for _, f := range fields {
-		all = append(all, f)
-	}
+	all := append([]field{protectionZone, receiveFlags, requestFlags}, fields...)
 	s := &spares{other: t.endpoint()}
 	t.walkAll(func(e *udattest.Endpoint, state udat.EPState) {
 		own := *e

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bytes"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -67,27 +66,5 @@ func TestReadPage(t *testing.T) {
 	}
 	if len(both.Results) != len(want.Results) || !slices.Equal(both.Adapters, []Adapter{want.Adapters[1], want.Adapters[0]}) {
 		t.Errorf("the adapters of a report are %v, with %d results", both.Adapters, len(both.Results))
-	}
-}
-
-// The clauses are numbered consecutively, page by page.
-func TestClauseNumbers(t *testing.T) {
-	var want, got []string
-	for _, page := range []struct {
-		letter  byte
-		clauses int
-	}{{'C', 26}, {'G', 6}, {'M', 30}, {'D', 24}, {'F', 12}} {
-		for i := range page.clauses {
-			want = append(want, fmt.Sprintf("%c-%02d", page.letter, i+1))
-		}
-	}
-	for _, c := range Clauses {
-		got = append(got, c.ID)
-		if !strings.HasSuffix(c.Text, ".") {
-			t.Errorf("%s is not a sentence: %q", c.ID, c.Text)
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the clauses (-want +got):\n%s", diff)
 	}
 }

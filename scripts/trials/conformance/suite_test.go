@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -44,7 +43,7 @@ func TestClauses(t *testing.T) {
 	for _, c := range Clauses {
 		t.Run(c.ID, func(t *testing.T) {
 			for _, a := range report.Adapters {
-				tr := &trial{clause: c.ID, adapter: a.Name, outcome: Shown}
+				tr := &trial{clause: c, adapter: a.Name, outcome: Shown}
 				passed := t.Run(a.Name, tr.run)
 				if tr.T == nil {
 					continue // -run has left it out
@@ -154,26 +153,6 @@ func comparePage(t *testing.T, report *Report) {
 	}
 }
 
-// trials maps each clause to its trial.
-var trials = make(map[string]func(*trial))
-
-// try adds the trials of a page.
-func try(page map[string]func(*trial)) bool {
-	maps.Copy(trials, page)
-	return true
-}
-
-func TestEachClauseIsTried(t *testing.T) {
-	for _, c := range Clauses {
-		if trials[c.ID] == nil {
-			t.Errorf("%s has no trial", c.ID)
-		}
-	}
-	if len(trials) != len(Clauses) {
-		t.Errorf("there are %d trials for %d clauses", len(trials), len(Clauses))
-	}
-}
-
 // trial is the attempt to show a clause on an adapter. It is the test, and keeps its first failure.
 type trial struct {
 	*testing.T
@@ -182,7 +161,8 @@ type trial struct {
 	longRead int  // bytes of the reads that others wait for, 0 before the measurement: see occupy
 	regions  []*udat.LMR
 
-	clause, adapter        string
+	clause                 Clause
+	adapter                string
 	outcome                Outcome
 	reason, needs, remarks string // of the result's note
 }
@@ -195,7 +175,7 @@ func (t *trial) result() Result {
 			note = append(note, strings.ToUpper(text[:1])+text[1:]+".")
 		}
 	}
-	return Result{t.clause, t.adapter, t.outcome, strings.Join(note, " ")}
+	return Result{t.clause.ID, t.adapter, t.outcome, strings.Join(note, " ")}
 }
 
 func (t *trial) run(test *testing.T) {
@@ -203,7 +183,8 @@ func (t *trial) run(test *testing.T) {
 	udattest.CheckLeaks(t)
 	t.ia = udattest.Open(t, t.adapter)
 	t.iwarp = udattest.IWARP(t, t.ia)
-	trials[t.clause](t)
+	t.Log(t.clause.text)
+	t.clause.try(t)
 	if t.outcome == NotShown {
 		t.Logf("not shown: %s; %s", t.reason, t.needs)
 	}

@@ -76,7 +76,7 @@ suite on another provider. Do not edit.
 * **shown**: the suite has tried the clause, and seen what it requires. A number refers to a remark.
 * **not shown**: the clause cannot be tried on this provider. A number refers to the reason, and to what would be needed.
 
-The early states are ` + Early + `.
+The early states are UNCONNECTED, RESERVED, PASSIVE_CONNECTION_PENDING and TENTATIVE_CONNECTION_PENDING.
 `
 
 // Write writes the report as a page to read. Equal results produce equal pages.
@@ -140,7 +140,7 @@ func (p *page) clauses(manual Page) {
 		if c.ID[0] != manual.Letter {
 			continue
 		}
-		row := []string{c.ID, c.Text}
+		row := []string{c.ID, c.text}
 		for _, a := range p.report.Adapters {
 			row = append(row, p.outcome(c.ID, a.Name))
 		}
