@@ -26,17 +26,9 @@ func (h holdings) String() string {
 		h.objects, h.Descriptors, h.Threads, h.Pinned, h.heap, h.native, h.Resident)
 }
 
-func mustMeasure(t *testing.T) holdings {
-	t.Helper()
-	h, err := measure()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
-}
-
 // measure returns the holdings after a garbage collection.
-func measure() (h holdings, err error) {
+func measure(t *testing.T) (h holdings) {
+	t.Helper()
 	runtime.GC()
 	runtime.GC() // for memory that cleanups of the first have released
 	var stats runtime.MemStats
@@ -44,8 +36,11 @@ func measure() (h holdings, err error) {
 	h.heap = int(stats.HeapAlloc >> 10)
 	h.native = udattest.NativeHeap() >> 10
 	h.objects = len(udat.Living())
-	h.Holdings, err = process.Measure()
-	return h, err
+	var err error
+	if h.Holdings, err = process.Measure(); err != nil {
+		t.Error(err)
+	}
+	return h
 }
 
 // Go keeps threads and memory that it once needed, and the C library keeps memory. Go needs a thread for each library
@@ -65,12 +60,12 @@ func (h holdings) isMoreThan(before holdings) bool {
 		h.Resident > before.Resident+moreResident+residentThread*max(h.Threads-before.Threads, 0)
 }
 
-// mustMeasureWithin returns the holdings as soon as they are no more than before, apart from what Go and C keep, or at
+// measureWithin returns the holdings as soon as they are no more than before, apart from what Go and C keep, or at
 // the end of the time: threads of the library and of Go release some of it later.
-func mustMeasureWithin(t *testing.T, before holdings) (h holdings) {
+func measureWithin(t *testing.T, before holdings) (h holdings) {
 	t.Helper()
 	for deadline := time.Now().Add(bound); ; time.Sleep(10 * time.Millisecond) {
-		if h = mustMeasure(t); !h.isMoreThan(before) || time.Now().After(deadline) {
+		if h = measure(t); !h.isMoreThan(before) || time.Now().After(deadline) {
 			return h
 		}
 	}

@@ -26,11 +26,10 @@ type life struct {
 	sending key
 	getting key
 
-	established                                context.Context // ends when it is connected, or cannot be any more
-	over                                       context.Context // ends when only flushed receives can still come
-	freed                                      context.Context // ends when the endpoint is freed early
-	idle                                       context.Context // ends when all requests of a plan with a limit have completed
-	nowEstablished, nowOver, nowFreed, nowIdle context.CancelFunc
+	established moment // it is connected, or cannot be any more
+	over        moment // only flushed receives can still come
+	freed       moment // the endpoint is freed early
+	idle        moment // all requests of a plan with a limit have completed
 
 	wasEstablished bool
 	freeing        atomic.Bool
@@ -49,14 +48,22 @@ type life struct {
 }
 
 func (e *end) newLife(p *plan, server bool, number uint32, sending, getting key) *life {
-	l := &life{end: e, server: server, plan: p, number: number, sending: sending, getting: getting, turn: newTurn()}
-	for _, c := range []struct {
-		ctx *context.Context
-		end *context.CancelFunc
-	}{{&l.established, &l.nowEstablished}, {&l.over, &l.nowOver}, {&l.freed, &l.nowFreed}, {&l.idle, &l.nowIdle}} {
-		*c.ctx, *c.end = context.WithCancel(context.Background())
+	return &life{
+		end: e, server: server, plan: p, number: number, sending: sending, getting: getting,
+		established: newMoment(), over: newMoment(), freed: newMoment(), idle: newMoment(),
+		turn: turn{given: make(chan struct{}, 1), closing: newMoment()},
 	}
-	return l
+}
+
+// moment is a context that ends when something has happened, which now says.
+type moment struct {
+	context.Context
+	now context.CancelFunc
+}
+
+func newMoment() moment {
+	ctx, now := context.WithCancel(context.Background())
+	return moment{ctx, now}
 }
 
 // prepare posts the receives, and writes the memory that the peer reads.
@@ -133,29 +140,26 @@ func (l *life) isFreed(err error) bool {
 
 // run is the life from the call that begins the connection to its end.
 func (l *life) run() error {
-	defer l.nowOver()
-	defer l.nowEstablished()
-	defer l.nowIdle()
+	defer l.over.now()
+	defer l.established.now()
+	defer l.idle.now()
 	event, err := l.outcome()
 	if err != nil {
 		return err
 	}
-	if event == 0 {
-		return l.takeReceives()
+	if event != 0 && event != udat.EventConnectionEstablished && !l.plan.early {
+		return fmt.Errorf("the connection is not established: %v", event)
 	}
 	if event != udat.EventConnectionEstablished {
-		if !l.plan.early {
-			return fmt.Errorf("the connection is not established: %v", event)
-		}
 		return l.takeReceives() // the other end may have seen it established
 	}
 	l.wasEstablished = true
-	l.nowEstablished()
+	l.established.now()
 	ctx, stop := context.WithCancel(context.Background())
 	received := make(chan error, 1)
 	go func() { received <- l.receive(ctx) }()
 	err = l.request()
-	l.nowIdle()
+	l.idle.now()
 	if err == nil {
 		err = l.ending()
 	}
@@ -485,14 +489,7 @@ type turn struct {
 	sends  int64
 
 	given   chan struct{} // something has changed
-	closing context.Context
-	// nowClosing is called when either end begins to end the connection: there may be no more turns.
-	nowClosing context.CancelFunc
-}
-
-func newTurn() turn {
-	closing, nowClosing := context.WithCancel(context.Background())
-	return turn{given: make(chan struct{}, 1), closing: closing, nowClosing: nowClosing}
+	closing moment        // either end begins to end the connection: there may be no more turns
 }
 
 // giveTurn counts something that this end waits for.

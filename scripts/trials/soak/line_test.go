@@ -3,11 +3,13 @@
 package soak
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,10 +127,8 @@ func (ln *line) try(p *plan) error {
 		return err
 	}
 	m.over = time.Now()
-	for i, l := range both {
-		if err := named([]string{"client", "server"}[i], l.compare()); err != nil {
-			return err
-		}
+	if err := errors.Join(named("client", client.compare()), named("server", server.compare())); err != nil {
+		return err
 	}
 	for i, l := range both {
 		if err := named([]string{"client", "server"}[i], l.finish(p.renewal[i])); err != nil {
@@ -156,8 +156,8 @@ func named(name string, err error) error {
 func (l *life) serve(requests *udat.EVD) error {
 	accepted, err := l.accept(requests)
 	if err != nil || !accepted {
-		l.nowEstablished()
-		l.nowOver()
+		l.established.now()
+		l.over.now()
 		return err
 	}
 	return l.run()
@@ -169,24 +169,16 @@ type moments struct{ begun, made, acted, over, renewed time.Time }
 
 // disturb performs the planned actions.
 func (p *plan) disturb(client, server *life, m *moments) error {
-	both := []*life{client, server}
-	for _, l := range both {
-		if !p.early {
-			<-l.established.Done()
-		}
+	if !p.early {
+		<-client.established.Done()
+		<-server.established.Done()
 	}
 	m.made = time.Now()
-	for _, l := range both {
-		if p.limit > 0 {
-			<-l.idle.Done()
-		}
+	if p.limit > 0 {
+		<-client.idle.Done()
+		<-server.idle.Done()
 	}
-	m.acted = time.Now().Add(p.acts[0].after)
-	for _, a := range p.acts {
-		if at := time.Now().Add(a.after); at.Before(m.acted) {
-			m.acted = at
-		}
-	}
+	m.acted = time.Now().Add(slices.MinFunc(p.acts, func(a, b act) int { return cmp.Compare(a.after, b.after) }).after)
 	outcome := make(chan error, len(p.acts))
 	for _, a := range p.acts {
 		l := client
@@ -207,8 +199,8 @@ func (p *plan) disturb(client, server *life, m *moments) error {
 
 // do ends the connection.
 func (l *life) do(how way) (err error) {
-	defer l.peer.nowClosing()
-	defer l.nowClosing()
+	defer l.peer.closing.now()
+	defer l.closing.now()
 	switch how {
 	case abruptly:
 		err = l.ep.Disconnect(udat.CloseAbrupt)
@@ -224,7 +216,7 @@ func (l *life) do(how way) (err error) {
 	case byFreeing:
 		l.freeing.Store(true)
 		err = l.ep.Free()
-		l.nowFreed()
+		l.freed.now()
 	}
 	if err != nil {
 		return fmt.Errorf("an end that %v: %w", how, err)

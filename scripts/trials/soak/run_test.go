@@ -148,12 +148,12 @@ func measured(t *testing.T, what string, warmUp, do func(t *testing.T, ia *udat.
 			if !t.Run("warming up", func(t *testing.T) { warmUp(t, udattest.Open(t, name)) }) {
 				return
 			}
-			before := mustMeasure(t)
+			before := measure(t)
 			var total *tally
 			if !t.Run("running", func(t *testing.T) { total = do(t, udattest.Open(t, name)) }) {
 				return
 			}
-			now := mustMeasureWithin(t, before)
+			now := measureWithin(t, before)
 			t.Log(total)
 			t.Log(growth(before, now))
 			if now.isMoreThan(before) {
