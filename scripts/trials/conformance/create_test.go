@@ -33,7 +33,8 @@ var createClauses = []requirement{
 	{"An invalid adapter, protection zone or EVD is an invalid handle.", createInvalidHandles},
 	{"Attributes beyond the adapter's limits, and combinations that make no sense, are invalid parameters.", createInvalidAttributes},
 	{"What there is no room for is refused for insufficient resources.", createWithoutRoom},
-	{"A provider model that is not supported is refused as such.", createUnsupportedModel},
+	{"A provider model that is not supported is refused as such.", neverShown(
+		"in Go, attributes name no model that the provider lacks: there is one service type and one quality of service", "a provider with others")},
 	{"Endpoints can be created on one adapter at the same time.", createConcurrently},
 }
 
@@ -540,10 +541,6 @@ func createWithoutRoom(t *trial) {
 	t.must(err)
 	t.must(ep.Free())
 	t.remark("the resource is the number of the device's objects, as a control group limits it")
-}
-
-func createUnsupportedModel(t *trial) {
-	t.notShown("in Go, attributes name no model that the provider lacks: there is one service type and one quality of service", "a provider with others")
 }
 
 func createConcurrently(t *trial) {

@@ -13,13 +13,13 @@ var freeClauses = []requirement{
 	{"Allowed in CONNECTED, DISCONNECT_PENDING and DISCONNECTED.", freeConnected},
 	{"In RESERVED an invalid state; once the service point is freed, the endpoint is UNCONNECTED and can be freed.", freeReserved},
 	{"In PASSIVE_CONNECTION_PENDING an invalid state; once the request is rejected, the endpoint is UNCONNECTED and can be freed.", freePassivePending},
-	{"In TENTATIVE_CONNECTION_PENDING an invalid state; rejecting the request takes the endpoint along.", freeTentative},
+	{"In TENTATIVE_CONNECTION_PENDING an invalid state; rejecting the request takes the endpoint along.", noState},
 	{"Completions that were not taken may be there or not; taking them later is safe.", completionsAfterFree},
 	{"Operations that are posted go with the endpoint.", operationsGoAlong},
 	{"The endpoint's event streams end: its EVDs can be freed.", streamsEnd},
 	{"Any later use of the endpoint is an error.", useAfterFree},
 	{"Freeing it again is an error.", freeAgain},
-	{"An invalid endpoint is an invalid handle.", freeInvalidHandle},
+	{"An invalid endpoint is an invalid handle.", invalidHandle((*udat.EP).Free)},
 }
 
 // free frees an endpoint, and fails the trial if it still exists.
@@ -74,7 +74,7 @@ func freeConnected(t *trial) {
 }
 
 func freeReserved(t *trial) {
-	e, rsp, _, _ := t.reserved()
+	e, rsp, _, _ := t.reserved(nil)
 	t.refused(e.EP.Free(), udat.ErrInvalidState, udat.InvalidStateEPReserved)
 	t.wantState(e, udat.EPStateReserved)
 	t.must(rsp.Free())
@@ -91,8 +91,6 @@ func freePassivePending(t *trial) {
 	t.wantState(e, udat.EPStateUnconnected)
 	t.free(e)
 }
-
-func freeTentative(t *trial) { t.wantNoTentative() }
 
 func completionsAfterFree(t *trial) {
 	a, b := t.pair()
@@ -213,8 +211,4 @@ func freeAgain(t *trial) {
 	other := t.endpoint()
 	t.refused(e.EP.Free(), udat.ErrClosed)
 	t.wantState(other, udat.EPStateUnconnected)
-}
-
-func freeInvalidHandle(t *trial) {
-	t.wantInvalidHandle(func(ep *udat.EP) error { return ep.Free() })
 }

@@ -16,7 +16,7 @@ var getStatusClauses = []requirement{
 	{"Receives are idle exactly when none is outstanding or in progress.", tellsReceives},
 	{"Requests are idle exactly when no send, RDMA read, RDMA write or bind is outstanding or in progress.", tellsRequests},
 	{"The status is a snapshot, which waits for no post and no completion.", isSnapshot},
-	{"An invalid endpoint is an invalid handle.", statusOfInvalidHandle},
+	{"An invalid endpoint is an invalid handle.", invalidHandle(func(ep *udat.EP) error { _, err := ep.GetStatus(); return err })},
 	{"The status can be asked for from several threads, beside posts and waits.", statusConcurrently},
 }
 
@@ -169,31 +169,6 @@ func isSnapshot(t *trial) {
 	t.unstick(b, 3)
 	t.succeeded(a.Request, 2)
 	t.unstuck(b, 3)
-}
-
-// invalid returns invalid endpoints: nil, zero and freed.
-func (t *trial) invalid() map[string]*udat.EP {
-	t.Helper()
-	e := t.endpoint()
-	t.must(e.EP.Free())
-	return map[string]*udat.EP{"nil": nil, "zero": {}, "freed": e.EP}
-}
-
-// wantInvalidHandle makes a call on each invalid endpoint.
-func (t *trial) wantInvalidHandle(call func(*udat.EP) error) {
-	t.Helper()
-	for name, ep := range t.invalid() {
-		if err := call(ep); !errors.Is(err, udat.ErrInvalidHandle) || !errors.Is(err, udat.InvalidHandleEP) {
-			t.Errorf("with a %s endpoint the error is %v", name, err)
-		}
-	}
-}
-
-func statusOfInvalidHandle(t *trial) {
-	t.wantInvalidHandle(func(ep *udat.EP) error {
-		_, err := ep.GetStatus()
-		return err
-	})
 }
 
 func statusConcurrently(t *trial) {

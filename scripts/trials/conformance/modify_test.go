@@ -25,10 +25,10 @@ var modifyClauses = []requirement{
 	{"Receive EVD: in the early states.", modifiedEarly(udat.EPFieldRecvEVD)},
 	{"Request EVD: in the early states.", modifiedEarly(udat.EPFieldRequestEVD)},
 	{"Connect EVD: in the early states.", modifiedEarly(udat.EPFieldConnectEVD)},
-	{"Service type: in the early states.", oneServiceType},
+	{"Service type: in the early states.", neverShown("reliable connections are the only service type there is", "a provider with a second service type that works")},
 	{"Maximum message size: in the early states.", modifiedEarly(udat.EPFieldMaxMessageSize)},
 	{"Maximum RDMA size: in the early states.", modifiedEarly(udat.EPFieldMaxRDMASize)},
-	{"Quality of service: in the early states.", oneQuality},
+	{"Quality of service: in the early states.", neverShown("best effort is the only quality of service there is", "a provider with a second quality of service")},
 	{"Receive completion flags: in the early states before receives are posted; UNSIGNALLED, SOLICITED_WAIT or threshold, neither SUPPRESS nor BARRIER_FENCE.", receiveFlagsModified},
 	{"Request completion flags: in the early states; UNSIGNALLED or threshold.", requestFlagsModified},
 	{"Maximum receives: in the early states.", modifiedEarly(udat.EPFieldMaxRecvDTOs)},
@@ -41,7 +41,12 @@ var modifyClauses = []requirement{
 	{"Provider-specific attributes and their number: in UNCONNECTED.", specificAttributes(udat.EPParamMask(cgo.EPFieldNumProviderAttr), udat.EPParamMask(cgo.EPFieldProviderSpecificAttr), "provider")},
 	{"A field outside its states is an invalid state and changes nothing.", outsideItsStates},
 	{"Unknown bits in the mask, and values that are invalid or not supported, are invalid parameters and change nothing.", invalidValues},
-	{"An invalid endpoint is an invalid handle.", modifyInvalidHandle},
+	{"An invalid endpoint is an invalid handle.", invalidHandle(
+		func(ep *udat.EP) error {
+			return ep.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}})
+		},
+		func(ep *udat.EP) error { return ep.Modify(0, &udat.EPParam{}) },
+	)},
 	{"After success, query has the new value and the endpoint behaves by it.", behavesByNewValues},
 	{"Several fields change together, or none does.", togetherOrNot},
 }
@@ -63,31 +68,26 @@ func (s *spares) of(round int) *udattest.Endpoint {
 	return []*udattest.Endpoint{s.other, s.own}[round%2]
 }
 
-// number is a field with a number. The rounds use three values in turn.
-func number[T int | uint32](mask udat.EPParamMask, at func(*udat.EPAttr) *T, values ...T) field {
+// number is a field of the attributes. The rounds use its values in turn.
+func number[T comparable](mask udat.EPParamMask, at func(*udat.EPAttr) *T, values ...T) field {
+	return object(mask, func(p *udat.EPParam) *T { return at(&p.Attr) }, func(_ *spares, round int) T { return values[round%len(values)] })
+}
+
+func object[T comparable](mask udat.EPParamMask, at func(*udat.EPParam) *T, value func(s *spares, round int) T) field {
 	return field{
 		mask: mask,
-		set:  func(p *udat.EPParam, _ *spares, round int) { *at(&p.Attr) = values[round%len(values)] },
-		get:  func(p *udat.EPParam) any { return *at(&p.Attr) },
+		set:  func(p *udat.EPParam, s *spares, round int) { *at(p) = value(s, round) },
+		get:  func(p *udat.EPParam) any { return *at(p) },
 	}
 }
 
 var fields = []field{
-	{
-		udat.EPFieldRecvEVD,
-		func(p *udat.EPParam, s *spares, round int) { p.RecvEVD = s.of(round).Recv },
-		func(p *udat.EPParam) any { return p.RecvEVD },
-	},
-	{
-		udat.EPFieldRequestEVD,
-		func(p *udat.EPParam, s *spares, round int) { p.RequestEVD = s.of(round).Request },
-		func(p *udat.EPParam) any { return p.RequestEVD },
-	},
-	{
-		udat.EPFieldConnectEVD,
-		func(p *udat.EPParam, s *spares, round int) { p.ConnectEVD = s.of(round).Connect },
-		func(p *udat.EPParam) any { return p.ConnectEVD },
-	},
+	object(udat.EPFieldRecvEVD, func(p *udat.EPParam) **udat.EVD { return &p.RecvEVD },
+		func(s *spares, round int) *udat.EVD { return s.of(round).Recv }),
+	object(udat.EPFieldRequestEVD, func(p *udat.EPParam) **udat.EVD { return &p.RequestEVD },
+		func(s *spares, round int) *udat.EVD { return s.of(round).Request }),
+	object(udat.EPFieldConnectEVD, func(p *udat.EPParam) **udat.EVD { return &p.ConnectEVD },
+		func(s *spares, round int) *udat.EVD { return s.of(round).Connect }),
 	number(udat.EPFieldMaxMessageSize, func(a *udat.EPAttr) *uint32 { return &a.MaxMessageSize }, 4096, 1024, 8192),
 	number(udat.EPFieldMaxRDMASize, func(a *udat.EPAttr) *uint32 { return &a.MaxRDMASize }, 4096, 1024, 8192),
 	number(udat.EPFieldMaxRecvDTOs, func(a *udat.EPAttr) *int { return &a.MaxRecvDTOs }, 9, 20, 5),
@@ -99,25 +99,12 @@ var fields = []field{
 }
 
 var (
-	receiveFlags = field{
-		udat.EPFieldRecvCompletionFlags,
-		func(p *udat.EPParam, _ *spares, round int) {
-			p.Attr.RecvCompletionFlags = []udat.CompletionFlags{unsignalled, solicited, threshold}[round]
-		},
-		func(p *udat.EPParam) any { return p.Attr.RecvCompletionFlags },
-	}
-	requestFlags = field{
-		udat.EPFieldRequestCompletionFlags,
-		func(p *udat.EPParam, _ *spares, round int) {
-			p.Attr.RequestCompletionFlags = []udat.CompletionFlags{unsignalled, threshold, unsignalled}[round]
-		},
-		func(p *udat.EPParam) any { return p.Attr.RequestCompletionFlags },
-	}
-	protectionZone = field{
-		udat.EPFieldPZ,
-		func(p *udat.EPParam, s *spares, round int) { p.PZ = s.other.PZ },
-		func(p *udat.EPParam) any { return p.PZ },
-	}
+	receiveFlags = number(udat.EPFieldRecvCompletionFlags,
+		func(a *udat.EPAttr) *udat.CompletionFlags { return &a.RecvCompletionFlags }, unsignalled, solicited, threshold)
+	requestFlags = number(udat.EPFieldRequestCompletionFlags,
+		func(a *udat.EPAttr) *udat.CompletionFlags { return &a.RequestCompletionFlags }, unsignalled, threshold)
+	protectionZone = object(udat.EPFieldPZ, func(p *udat.EPParam) **udat.PZ { return &p.PZ },
+		func(s *spares, _ int) *udat.PZ { return s.other.PZ })
 )
 
 // early returns the number of the round for an early state.
@@ -263,16 +250,6 @@ func receivesOutsideZone(t *trial) {
 	t.must(e.EP.Free()) // before the memory and the zone that it uses now
 }
 
-func oneServiceType(t *trial) {
-	t.notShown("reliable connections are the only service type there is",
-		"a provider with a second service type that works")
-}
-
-func oneQuality(t *trial) {
-	t.notShown("best effort is the only quality of service there is",
-		"a provider with a second quality of service")
-}
-
 func receiveFlagsModified(t *trial) {
 	t.modifiedEarly(receiveFlags)
 	e := t.endpoint()
@@ -376,13 +353,6 @@ func invalidValues(t *trial) {
 	invalid(udat.EPFieldRequestEVD, udat.EPParam{RequestEVD: foreign.Request}, udat.ErrInvalidHandle, udat.InvalidHandleEVDRequest)
 	invalid(udat.EPFieldConnectEVD, udat.EPParam{ConnectEVD: e.Recv}, udat.ErrInvalidHandle, udat.InvalidHandleEVDConn)
 	t.remark("an unsuitable object, such as an EVD of another kind, is reported as DAT_INVALID_HANDLE, as at creation")
-}
-
-func modifyInvalidHandle(t *trial) {
-	t.wantInvalidHandle(func(ep *udat.EP) error {
-		return ep.Modify(udat.EPFieldMaxRecvDTOs, &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: 3}})
-	})
-	t.wantInvalidHandle(func(ep *udat.EP) error { return ep.Modify(0, &udat.EPParam{}) })
 }
 
 func behavesByNewValues(t *trial) {

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -40,9 +39,6 @@ type Result struct {
 	Note string
 }
 
-// Complete reports whether there is a result for each clause on each adapter.
-func (r *Report) Complete() bool { return len(r.Results) == len(Clauses)*len(r.Adapters) }
-
 // Count returns how many clauses have the outcome on the adapter.
 func (r *Report) Count(adapter string, o Outcome) (n int) {
 	for _, result := range r.Results {
@@ -79,17 +75,25 @@ suite on another provider. Do not edit.
 The early states are UNCONNECTED, RESERVED, PASSIVE_CONNECTION_PENDING and TENTATIVE_CONNECTION_PENDING.
 `
 
-// Write writes the report as a page to read. Equal results produce equal pages.
-func (r *Report) Write(w io.Writer) error {
+// String returns the report as a page to read. Equal results make equal pages.
+func (r *Report) String() string {
 	p := &page{report: r}
-	p.text.WriteString(introduction)
-	p.adapters()
+	p.line("%s", introduction)
+	p.head("adapter", "device", "provider", "shown", "not shown", "violated")
+	for _, a := range r.Adapters {
+		count := func(o Outcome) string { return fmt.Sprint(r.Count(a.Name, o)) }
+		p.row("`"+a.Name+"`", a.Device, a.Provider, count(Shown), count(NotShown), count(Violated))
+	}
 	for _, manual := range Pages {
 		p.clauses(manual)
 	}
-	p.footnotes()
-	_, err := io.WriteString(w, p.text.String())
-	return err
+	if len(p.notes) > 0 {
+		p.line("\n## Notes\n")
+	}
+	for i, note := range p.notes {
+		p.line("%d. %s", i+1, note)
+	}
+	return p.text.String()
 }
 
 // page builds the text of a report.
@@ -115,15 +119,6 @@ func (p *page) row(cells ...string) {
 func (p *page) head(cells ...string) {
 	p.row(cells...)
 	p.line("|%s", strings.Repeat("---|", len(cells)))
-}
-
-func (p *page) adapters() {
-	p.line("")
-	p.head("adapter", "device", "provider", "shown", "not shown", "violated")
-	for _, a := range p.report.Adapters {
-		count := func(o Outcome) string { return fmt.Sprint(p.report.Count(a.Name, o)) }
-		p.row("`"+a.Name+"`", a.Device, a.Provider, count(Shown), count(NotShown), count(Violated))
-	}
 }
 
 func (p *page) clauses(manual Page) {
@@ -168,16 +163,6 @@ func (p *page) outcome(id, adapter string) string {
 	return fmt.Sprintf("%s [%d](#notes)", text, slices.Index(p.notes, note)+1)
 }
 
-func (p *page) footnotes() {
-	if len(p.notes) == 0 {
-		return
-	}
-	p.line("\n## Notes\n")
-	for i, note := range p.notes {
-		p.line("%d. %s", i+1, note)
-	}
-}
-
 var (
 	adapterRow = regexp.MustCompile("(?m)^\\| `([^`]+)` \\| (.*?) \\| (.*?) \\| \\d")
 	clauseRow  = regexp.MustCompile(`(?m)^\| ([A-Z]-\d\d) \| .*? \| (.*) \|$`)
@@ -185,7 +170,7 @@ var (
 	noteLine   = regexp.MustCompile(`(?m)^(\d+)\. (.*)$`)
 )
 
-// Read reads a page that Write has written.
+// Read reads a page that String has made.
 func Read(text string) *Report {
 	r, notes := &Report{}, map[string]string{}
 	for _, m := range noteLine.FindAllStringSubmatch(text, -1) {

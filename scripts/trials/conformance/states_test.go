@@ -24,8 +24,7 @@ const noPending = "DISCONNECT_PENDING is left out: over iWARP only long RDMA rea
 // in its state. walk leaves out COMPLETION_PENDING: see completing.
 func (t *trial) walk(visit func(e *udattest.Endpoint, state udat.EPState)) {
 	t.Helper()
-	requests := t.evd(8, udat.EVDCR)
-	peer, e := t.endpoint(), t.endpoint()
+	peer := t.endpoint()
 	call := func(e *udattest.Endpoint, state udat.EPState) {
 		t.Helper()
 		t.wantState(e, state)
@@ -34,11 +33,7 @@ func (t *trial) walk(visit func(e *udattest.Endpoint, state udat.EPState)) {
 		param := t.query(e)
 		e.Recv, e.Request, e.Connect = param.RecvEVD, param.RequestEVD, param.ConnectEVD
 	}
-	call(e, udat.EPStateUnconnected)
-	qual := udattest.ConnQual()
-	rsp, err := udat.CreateRSP(t.ia, qual, e.EP, requests)
-	t.must(err)
-	t.cleanup(rsp)
+	e, _, requests, qual := t.reserved(func(e *udattest.Endpoint) { call(e, udat.EPStateUnconnected) })
 	call(e, udat.EPStateReserved)
 	t.must(peer.EP.Connect(t.address(), qual, udattest.Patience, nil))
 	cr := udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
@@ -70,10 +65,13 @@ func (t *trial) walkAll(visit func(e *udattest.Endpoint, state udat.EPState)) {
 	t.walk(visit)
 }
 
-// reserved makes an endpoint with a reserved service point.
-func (t *trial) reserved() (e *udattest.Endpoint, rsp *udat.RSP, requests *udat.EVD, qual udat.ConnQual) {
+// reserved makes an endpoint with a reserved service point. It calls prepare first, if not nil.
+func (t *trial) reserved(prepare func(e *udattest.Endpoint)) (e *udattest.Endpoint, rsp *udat.RSP, requests *udat.EVD, qual udat.ConnQual) {
 	t.Helper()
 	requests, e, qual = t.evd(8, udat.EVDCR), t.endpoint(), udattest.ConnQual()
+	if prepare != nil {
+		prepare(e)
+	}
 	rsp, err := udat.CreateRSP(t.ia, qual, e.EP, requests)
 	t.must(err)
 	t.cleanup(rsp)
@@ -85,7 +83,7 @@ func (t *trial) reserved() (e *udattest.Endpoint, rsp *udat.RSP, requests *udat.
 func (t *trial) passive() (e, client *udattest.Endpoint, rsp *udat.RSP, cr *udat.CR) {
 	t.Helper()
 	client = t.endpoint()
-	e, rsp, requests, qual := t.reserved()
+	e, rsp, requests, qual := t.reserved(nil)
 	t.must(client.EP.Connect(t.address(), qual, udattest.Patience, nil))
 	cr = udattest.Expect(t, requests, udat.EventConnectionRequest).CR()
 	t.wantState(e, udat.EPStatePassiveConnectionPending)

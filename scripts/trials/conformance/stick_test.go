@@ -83,10 +83,7 @@ func (t *trial) occupy(e, peer *udattest.Endpoint) {
 	}
 	reads := min(occupying, t.query(e).Attr.MaxRequestDTOs-2)
 	size := min(t.longRead*occupying/reads, longestRead)
-	segment, err := t.region(e, size).Segment(0, size)
-	t.must(err)
-	remote, err := t.region(peer, size).RMRTriplet(0, size)
-	t.must(err)
+	segment, remote := t.regionsFor(e, peer, size)
 	for i := range uint64(reads) {
 		t.must(e.PostRDMARead(one(segment), occupier+i, remote, udat.CompletionSuppress))
 	}
@@ -95,10 +92,7 @@ func (t *trial) occupy(e, peer *udattest.Endpoint) {
 // measure returns the shortest time of a read of measuredRead bytes.
 func (t *trial) measure(e, peer *udattest.Endpoint) time.Duration {
 	t.Helper()
-	segment, err := t.region(e, measuredRead).Segment(0, measuredRead)
-	t.must(err)
-	remote, err := t.region(peer, measuredRead).RMRTriplet(0, measuredRead)
-	t.must(err)
+	segment, remote := t.regionsFor(e, peer, measuredRead)
 	took := udattest.Patience
 	for range 10 { // the first one allocates the pages, and others may wait for a processor
 		begin := time.Now()
@@ -109,8 +103,17 @@ func (t *trial) measure(e, peer *udattest.Endpoint) time.Duration {
 	return took
 }
 
-// region makes memory of an endpoint's protection zone, which is freed after the
-// endpoint.
+// regionsFor makes memory for a read of an endpoint.
+func (t *trial) regionsFor(e, peer *udattest.Endpoint, size int) (udat.Segment, udat.RMRTriplet) {
+	t.Helper()
+	segment, err := t.region(e, size).Segment(0, size)
+	t.must(err)
+	remote, err := t.region(peer, size).RMRTriplet(0, size)
+	t.must(err)
+	return segment, remote
+}
+
+// region makes memory of an endpoint's protection zone, which is freed after the endpoint.
 func (t *trial) region(e *udattest.Endpoint, size int) *udat.LMR {
 	t.Helper()
 	region, err := udat.AllocMemory(t.query(e).PZ, size, udat.MemPrivAll)

@@ -29,6 +29,30 @@ func (t *trial) refused(err error, targets ...error) {
 	}
 }
 
+// neverShown is the trial of a clause that cannot be shown.
+func neverShown(reason, needs string) func(*trial) {
+	return func(t *trial) { t.notShown(reason, needs) }
+}
+
+// noState is the trial of a clause about TENTATIVE_CONNECTION_PENDING.
+var noState = neverShown("no endpoint gets into the state: there are no service points with the provider flag, since no provider accepts a request on an endpoint that it has made itself",
+	"a provider that makes endpoints for its service points")
+
+// invalidHandle is the trial of calls on invalid endpoints: nil, zero and freed.
+func invalidHandle(calls ...func(*udat.EP) error) func(*trial) {
+	return func(t *trial) {
+		e := t.endpoint()
+		t.must(e.EP.Free())
+		for name, ep := range map[string]*udat.EP{"nil": nil, "zero": {}, "freed": e.EP} {
+			for _, call := range calls {
+				if err := call(ep); !errors.Is(err, udat.ErrInvalidHandle) || !errors.Is(err, udat.InvalidHandleEP) {
+					t.Errorf("with a %s endpoint the error is %v", name, err)
+				}
+			}
+		}
+	}
+}
+
 func (t *trial) address() netip.Addr {
 	t.Helper()
 	return udattest.Address(t, t.ia)
