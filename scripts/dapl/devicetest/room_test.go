@@ -515,9 +515,7 @@ func (w *roomWalk) choose(t *testing.T) (name string, alone *walker, call func()
 	case state == cgo.EPStateUnconnected && choice == 3:
 		return "EPReset", x, func() { success(t, "EPReset", cgo.EPReset(x.EPHandle)) }
 	case state == cgo.EPStateUnconnected && choice < 7:
-		return "CRReject", nil, func() {
-			reject(t, w.request(t, x), x.endpoint)
-		}
+		return "CRReject", nil, func() { reject(t, w.request(t, x), x.endpoint) }
 	case state == cgo.EPStateUnconnected && other != nil && choice == 7:
 		return "CRAccept that fails", other, func() {
 			request := w.request(t, x)
