@@ -24,17 +24,23 @@ type waitOutcome struct {
 func startWait(t *testing.T, evd cgo.EVDHandle, timeout uint32, threshold int32) <-chan waitOutcome {
 	t.Helper()
 	ended := make(chan waitOutcome, 1)
-	go func() {
+	wait := func() {
 		var o waitOutcome
 		o.more, o.Return = cgo.EVDWait(evd, timeout, threshold, &o.event)
 		ended <- o
-	}()
+	}
+	go wait()
 	deadline := time.Now().Add(udattest.Patience)
 	for cgo.EVDDequeue(evd, new(cgo.Event)).Type() == cgo.QueueEmpty {
 		if time.Now().After(deadline) {
 			t.Fatal("the wait does not begin")
 		}
-		runtime.Gosched()
+		select {
+		case <-ended: // its time was over before this thread has seen that it has begun
+			go wait()
+		default:
+			runtime.Gosched()
+		}
 	}
 	return ended
 }
