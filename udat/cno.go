@@ -18,12 +18,7 @@ type CNO struct {
 	native *notify.CNO[EVD]
 }
 
-func (cno *CNO) object() *object {
-	if cno == nil {
-		return nil
-	}
-	return &cno.obj
-}
+func (cno *CNO) object() *object { return &cno.obj }
 
 // CreateCNO creates a notification object. For agent see CNO.ModifyAgent.
 //
@@ -33,7 +28,7 @@ func (cno *CNO) object() *object {
 //	    IN DAT_OS_WAIT_PROXY_AGENT agent, OUT DAT_CNO_HANDLE *cno_handle)
 func CreateCNO(ia *IA, agent func(*EVD)) (*CNO, error) {
 	const op = "dat_cno_create"
-	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
+	if err := objectOf(ia).enter(op, InvalidHandleIA); err != nil {
 		return nil, err
 	}
 	defer ia.obj.Leave()
@@ -75,7 +70,7 @@ const cnoQueryOp = "dat_cno_query"
 //	    IN DAT_CNO_PARAM_MASK cno_param_mask, OUT DAT_CNO_PARAM *cno_param)
 func (cno *CNO) Query() (CNOParam, error) {
 	const op = cnoQueryOp
-	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
+	if err := objectOf(cno).enter(op, InvalidHandleCNO); err != nil {
 		return CNOParam{}, err
 	}
 	defer cno.obj.Leave()
@@ -92,7 +87,7 @@ func (cno *CNO) Query() (CNOParam, error) {
 //	Implements: DAT_RETURN dat_cno_free(IN DAT_CNO_HANDLE cno_handle)
 func (cno *CNO) Free() error {
 	const op = "dat_cno_free"
-	return cno.object().seal(op, InvalidHandleCNO, func() error { return check(op, cno.native.Free()) })
+	return objectOf(cno).seal(op, InvalidHandleCNO, func() error { return check(op, cno.native.Free()) })
 }
 
 // ModifyAgent replaces the agent; nil removes it. When an EVD has events, the agent is removed and
@@ -103,7 +98,7 @@ func (cno *CNO) Free() error {
 //	Stands in for: DAT_RETURN dat_cno_modify_agent(IN DAT_CNO_HANDLE cno_handle,
 //	    IN DAT_OS_WAIT_PROXY_AGENT agent)
 func (cno *CNO) ModifyAgent(agent func(*EVD)) error {
-	if err := cno.object().enter("dat_cno_modify_agent", InvalidHandleCNO); err != nil {
+	if err := objectOf(cno).enter("dat_cno_modify_agent", InvalidHandleCNO); err != nil {
 		return err
 	}
 	defer cno.obj.Leave()
@@ -124,10 +119,10 @@ const cnoWaitOp = "dat_cno_wait"
 //	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 	if err := checkContext(cnoWaitOp, ctx); err != nil {
-		return nil, cmp.Or(cno.object().usable(cnoWaitOp, InvalidHandleCNO), err)
+		return nil, cmp.Or(objectOf(cno).usable(cnoWaitOp, InvalidHandleCNO), err)
 	}
 	if cno == nil || cno.native == nil {
-		return nil, cno.object().enter(cnoWaitOp, InvalidHandleCNO)
+		return nil, objectOf(cno).enter(cnoWaitOp, InvalidHandleCNO)
 	}
 	defer trace.StartRegion(ctx, cnoWaitOp).End()
 	evd, r := cno.native.Wait(ctx.Done())
@@ -146,7 +141,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 //	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Trigger() (*EVD, error) {
 	const op = "dat_cno_trigger"
-	if err := cno.object().enter(op, InvalidHandleCNO); err != nil {
+	if err := objectOf(cno).enter(op, InvalidHandleCNO); err != nil {
 		return nil, err
 	}
 	defer cno.obj.Leave()
@@ -161,7 +156,7 @@ func (cno *CNO) Trigger() (*EVD, error) {
 // level-triggered and edge-triggered loops alike. Do not read, write or close the descriptor. Free
 // closes it, which removes it from an epoll set.
 func (cno *CNO) SyscallConn() (syscall.RawConn, error) {
-	if err := cno.object().enter(cnoQueryOp, InvalidHandleCNO); err != nil {
+	if err := objectOf(cno).enter(cnoQueryOp, InvalidHandleCNO); err != nil {
 		return nil, err
 	}
 	defer cno.obj.Leave()
@@ -187,9 +182,9 @@ func (descriptor) Write(func(uintptr) bool) error { return errors.ErrUnsupported
 //	    IN DAT_CNO_HANDLE cno_handle)
 func (evd *EVD) ModifyCNO(cno *CNO) error {
 	const op = "dat_evd_modify_cno"
-	arguments := []argument{{evd.object(), NoSubtype}}
+	arguments := []argument{{objectOf(evd), NoSubtype}}
 	if evd != nil && cno != nil { // nothing new uses a CNO of an adapter that is being closed
-		arguments = append(arguments, argument{evd.ia.object(), NoSubtype}, argument{&cno.obj, InvalidHandleCNO})
+		arguments = append(arguments, argument{objectOf(evd.ia), NoSubtype}, argument{&cno.obj, InvalidHandleCNO})
 	}
 	leave, err := enterAll(op, arguments...)
 	if err != nil {

@@ -53,7 +53,7 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 	remote = remote.Unmap()
 	switch {
 	case ep == nil:
-		return ep.object().unusable(op, InvalidHandleEP)
+		return objectOf(ep).unusable(op, InvalidHandleEP)
 	case !remote.IsValid() || remote.IsUnspecified():
 		return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v: use that of the peer's adapter, see IAAttr.Address", remote)
 	case remote.IsMulticast():
@@ -136,14 +136,14 @@ func (ia *IA) notInZone(zone string) bool {
 //	    IN const DAT_PVOID private_data, IN DAT_QOS quality_of_service)
 func (ep *EP) DupConnect(from *EP, timeout time.Duration, privateData []byte) error {
 	const op = "dat_ep_dup_connect"
-	if err := ep.object().usable(op, InvalidHandleEP); err != nil {
+	if err := objectOf(ep).usable(op, InvalidHandleEP); err != nil {
 		return err
 	}
-	if err := from.object().usable(op, InvalidHandleEP); err != nil {
+	if err := objectOf(from).usable(op, InvalidHandleEP); err != nil {
 		return err
 	}
 	return ep.connect(op, timeout, InvalidArg3, privateData, InvalidArg4, func() error {
-		if err := from.object().enter(op, InvalidHandleEP); err != nil {
+		if err := objectOf(from).enter(op, InvalidHandleEP); err != nil {
 			return err
 		}
 		defer from.obj.Leave()

@@ -20,12 +20,7 @@ type CR struct {
 	queryErr error
 }
 
-func (cr *CR) object() *object {
-	if cr == nil {
-		return nil
-	}
-	return &cr.obj
-}
+func (cr *CR) object() *object { return &cr.obj }
 
 // CRParam holds the parameters of a connection request.
 type CRParam struct {
@@ -119,7 +114,7 @@ func (cr *CR) Reject(privateData []byte) error {
 // which consumes the request even when the answer fails.
 func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native func() (answered bool, err error)) error {
 	var outcome error
-	err := cr.object().seal(op, InvalidHandleCR, func() error {
+	err := objectOf(cr).seal(op, InvalidHandleCR, func() error {
 		if err := cr.ia.checkPrivateData(op, privateData, arg); err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ type EP struct {
 // lockRequests locks the requests for a call that changes the endpoint, unless that is freed.
 func (ep *EP) lockRequests(op string) error {
 	if ep == nil {
-		return ep.object().unusable(op, InvalidHandleEP)
+		return objectOf(ep).unusable(op, InvalidHandleEP)
 	}
 	ep.request.mu.Lock()
 	ep.changing.Store(true)
@@ -71,12 +71,7 @@ func (ep *EP) awaitPosts() {
 	ep.request.mu.Unlock()
 }
 
-func (ep *EP) object() *object {
-	if ep == nil {
-		return nil
-	}
-	return &ep.obj
-}
+func (ep *EP) object() *object { return &ep.obj }
 
 // CreateEP creates an endpoint in the state UNCONNECTED. Completions of receives go to recv, those
 // of requests to request, and connection events to connect. recv and request may be the same EVD.
@@ -154,13 +149,13 @@ type epParts struct {
 
 // optional lists the parts that may be left out.
 func (p *epParts) optional() []argument {
-	return []argument{{p.recv.object(), InvalidHandleEVDRecv}, {p.request.object(), InvalidHandleEVDRequest},
-		{p.connect.object(), InvalidHandleEVDConn}, {p.srq.object(), InvalidHandleSRQ}}
+	return []argument{{objectOf(p.recv), InvalidHandleEVDRecv}, {objectOf(p.request), InvalidHandleEVDRequest},
+		{objectOf(p.connect), InvalidHandleEVDConn}, {objectOf(p.srq), InvalidHandleSRQ}}
 }
 
 // arguments lists the parts, without those that are left out.
 func (p *epParts) arguments(ia *IA) []argument {
-	arguments := append(make([]argument, 0, 6), argument{ia.object(), InvalidHandleIA}, argument{p.pz.object(), InvalidHandlePZ})
+	arguments := append(make([]argument, 0, 6), argument{objectOf(ia), InvalidHandleIA}, argument{objectOf(p.pz), InvalidHandlePZ})
 	for _, a := range p.optional() {
 		if a.object != nil {
 			arguments = append(arguments, a)
@@ -201,7 +196,7 @@ func (ep *EP) join(op string, p *epParts) error {
 func (ep *EP) restore(p *epParts) {
 	for _, evd := range p.evds() {
 		if slices.Contains(ep.parts.evds(), evd) {
-			evd.restore(ep, ep.parts.streams(evd))
+			_ = evd.join("", ep, ep.parts.streams(evd)) // which it has allowed before
 		} else {
 			evd.leave(ep)
 		}
@@ -259,7 +254,7 @@ type EPStatus struct {
 //	    OUT DAT_BOOLEAN *recv_idle, OUT DAT_BOOLEAN *request_idle)
 func (ep *EP) GetStatus() (EPStatus, error) {
 	const op = "dat_ep_get_status"
-	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
+	if err := objectOf(ep).enter(op, InvalidHandleEP); err != nil {
 		return EPStatus{}, err
 	}
 	defer ep.obj.Leave()
@@ -317,7 +312,7 @@ type EPParam struct {
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, OUT DAT_EP_PARAM *ep_param)
 func (ep *EP) Query() (EPParam, error) {
 	const op = "dat_ep_query"
-	if err := ep.object().enter(op, InvalidHandleEP); err != nil {
+	if err := objectOf(ep).enter(op, InvalidHandleEP); err != nil {
 		return EPParam{}, err
 	}
 	defer ep.obj.Leave()

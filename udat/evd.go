@@ -2,7 +2,6 @@ package udat
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 
 	"github.com/goudat/goudat/cgo"
@@ -19,26 +18,22 @@ type EVD struct {
 	queue notify.Queue // its lock is held to take events, and for nothing that waits
 
 	// Guarded by the lock of queue.
-	endpoints map[cgo.EPHandle]member
-	latest    *EP // of endpoints: that of the latest event, or nil
+	endpoints map[cgo.EPHandle]*EP
+	latest    *EP             // of endpoints: that of the latest event, or nil
+	streams   CompletionFlags // of all streams of completions that endpoints have here
 
 	listening sync.Mutex // held while a service point is made
 	cno       *CNO       // the program's, nil for none; guarded by enter
 }
 
-func (evd *EVD) object() *object {
-	if evd == nil {
-		return nil
-	}
-	return &evd.obj
-}
+func (evd *EVD) object() *object { return &evd.obj }
 
 // enter keeps the EVD alive until evd.queue.Leave. The caller must not wait meanwhile.
 func (evd *EVD) enter(op string) error {
 	if evd != nil && evd.queue.Enter() {
 		return nil
 	}
-	return evd.object().usable(op, NoSubtype)
+	return objectOf(evd).usable(op, NoSubtype)
 }
 
 // set sets a switch of the queue.
@@ -74,7 +69,7 @@ const knownEVDFlags = EVDSoftware | EVDCR | EVDDTO | EVDConnection | EVDRMRBind
 //	    IN DAT_CNO_HANDLE cno_handle, IN DAT_EVD_FLAGS evd_flags, OUT DAT_EVD_HANDLE *evd_handle)
 func CreateEVD(ia *IA, minQLen int, cno *CNO, flags EVDFlags) (*EVD, error) {
 	const op = "dat_evd_create"
-	arguments := []argument{{ia.object(), InvalidHandleIA}}
+	arguments := []argument{{objectOf(ia), InvalidHandleIA}}
 	if cno != nil {
 		arguments = append(arguments, argument{&cno.obj, InvalidHandleCNO})
 	}
@@ -115,15 +110,9 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	return evd
 }
 
-// member is an endpoint with events on an EVD, and the flags of its streams of completions there.
-type member struct {
-	ep      *EP
-	streams []CompletionFlags
-}
-
 // endpoint returns that of an event, nil if it is freed. The caller has locked the queue.
 func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
-	ep := evd.endpoints[handle].ep
+	ep := evd.endpoints[handle]
 	if ep != nil {
 		evd.latest = ep
 	}
@@ -136,40 +125,32 @@ func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
 	defer evd.queue.Unlock()
 	all := streams
 	for _, other := range evd.endpoints {
-		if other.ep != ep {
-			all = slices.Concat(streams, other.streams)
-			break // they agree among themselves
+		if other != ep {
+			all = append(all, evd.streams)
+			break
 		}
 	}
-	for _, f := range all {
-		if len(streams) > 0 && f != streams[0] {
+	for _, f := range all[:len(streams)] {
+		if other := all[len(all)-1]; f != other {
 			return refuse(op, ErrInvalidParameter, InvalidArg6,
-				"the completion flags are %v, but those of another stream on the event dispatcher %v: leave CompletionDefault everywhere, or use another event dispatcher", streams[0], f)
+				"the completion flags are %v, but those of another stream on the event dispatcher %v: leave CompletionDefault everywhere, or use another event dispatcher", f, other)
 		}
 	}
-	evd.put(ep, streams)
-	return nil
-}
-
-// restore registers what the EVD knew of the endpoint before.
-func (evd *EVD) restore(ep *EP, streams []CompletionFlags) {
-	evd.queue.Lock()
-	defer evd.queue.Unlock()
-	evd.put(ep, streams)
-}
-
-func (evd *EVD) put(ep *EP, streams []CompletionFlags) {
 	if evd.endpoints == nil {
-		evd.endpoints = make(map[cgo.EPHandle]member)
+		evd.endpoints = make(map[cgo.EPHandle]*EP)
 	}
-	evd.endpoints[ep.handle], evd.latest = member{ep, streams}, nil
+	evd.endpoints[ep.handle], evd.latest = ep, nil
+	if len(streams) > 0 {
+		evd.streams = streams[0]
+	}
+	return nil
 }
 
 // leave forgets an endpoint. The library may have given its handle to a new one already.
 func (evd *EVD) leave(ep *EP) {
 	evd.queue.Lock()
 	defer evd.queue.Unlock()
-	if evd.endpoints[ep.handle].ep == ep {
+	if evd.endpoints[ep.handle] == ep {
 		delete(evd.endpoints, ep.handle)
 		evd.latest = nil
 	}
@@ -225,7 +206,7 @@ func (evd *EVD) Query() (EVDParam, error) {
 //	Implements: DAT_RETURN dat_evd_resize(IN DAT_EVD_HANDLE evd_handle, IN DAT_COUNT evd_min_qlen)
 func (evd *EVD) Resize(minQLen int) error {
 	const op = "dat_evd_resize"
-	if err := evd.object().enter(op, NoSubtype); err != nil {
+	if err := objectOf(evd).enter(op, NoSubtype); err != nil {
 		return err
 	}
 	defer evd.obj.Leave()
@@ -253,7 +234,7 @@ func (evd *EVD) Free() error {
 	if evd != nil && evd.flags&EVDAsync != 0 {
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "the asynchronous event dispatcher belongs to its adapter: close the adapter")
 	}
-	return evd.object().seal(op, NoSubtype, func() error { return evd.release(op, cgo.EVDFree) })
+	return objectOf(evd).seal(op, NoSubtype, func() error { return evd.release(op, cgo.EVDFree) })
 }
 
 // release frees the native EVD, and ends all waits. The caller holds the gate for writing.

@@ -109,8 +109,8 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 		event.Cookie = dto.UserCookie
 		event.Length, event.Immediate = dto.TransferredLength, 0
 		event.ep, event.rare = ep, nil
-		if event.Operation >= DTOIBRecvImmed && event.Status == DTOSuccess {
-			event.Immediate = immediate(raw, event.Operation)
+		if o := event.Operation; (o == DTOIBRecvImmed || o == DTOIBRecvMsgImmed) && event.Status == DTOSuccess {
+			event.Immediate = littleEndian(raw.IBExtension().ImmedData)
 		}
 		if ep != nil && ep.shadow != nil { // it is nil for a shared receive that soft-RoCE has lost
 			shadow.Assert(&evd.queue, ep.shadow.Completion)
@@ -134,36 +134,29 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 		about := evd.ia.evdWithHandle(cgo.EVDHandle(raw.AsyncError().Handle))
 		*event = Event{Number: n, rare: &rareParts{evd: about}}
 	case n == EventRMRBindCompletion:
-		evd.decodeBind(raw.RMRBind(), event)
+		data := raw.RMRBind()
+		*event = Event{Number: n, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
+		evd.ia.counters.Load().completed(event.Status)
+		rmr, _ := evd.ia.objectWithHandle(cgo.Handle(data.RMRHandle)).(*RMR)
+		event.rare = &rareParts{rmr: rmr}
 	default:
-		evd.decodeError(n, raw.AsyncError(), event)
+		*event = Event{Number: n}
+		data := raw.AsyncError()
+		switch o := evd.ia.objectWithHandle(cgo.Handle(data.Handle)).(type) {
+		case *EP:
+			event.ep = o
+		case *SRQ:
+			if data.Reason == cgo.SRQLowWatermarkEvent {
+				*event = Event{Number: EventSRQLowWatermark, rare: &rareParts{srq: o}}
+			}
+		}
 	}
 	return true
 }
 
-func (evd *EVD) decodeBind(data *cgo.RMRBindCompletionEventData, event *Event) {
-	evd.ia.counters.Load().completed(DTOStatus(data.Status))
-	*event = Event{Number: EventRMRBindCompletion, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
-	if rmr, known := evd.ia.objectWithHandle(cgo.Handle(data.RMRHandle)).(*RMR); known {
-		event.rare = &rareParts{rmr: rmr}
-	}
-}
-
-func (evd *EVD) decodeError(number EventNumber, data *cgo.AsyncErrorEventData, event *Event) {
-	*event = Event{Number: number}
-	switch o := evd.ia.objectWithHandle(cgo.Handle(data.Handle)).(type) {
-	case *EP:
-		event.ep = o
-	case *SRQ:
-		if data.Reason == cgo.SRQLowWatermarkEvent {
-			*event = Event{Number: EventSRQLowWatermark, rare: &rareParts{srq: o}}
-		}
-	}
-}
-
 // decodeConnection copies the private data, which lies in the endpoint's memory.
 func (evd *EVD) decodeConnection(number EventNumber, data *cgo.ConnectionEventData, event *Event) bool {
-	ep := evd.endpoints[data.EPHandle].ep
+	ep := evd.endpoints[data.EPHandle]
 	if ep == nil {
 		return false
 	}
@@ -196,14 +189,6 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 		shadow.Assert(&evd.queue, func() { s.ep.shadow.Event(cgo.EventConnectionRequest) })
 	}
 	return true
-}
-
-// immediate returns the value that came with an operation, if there is one.
-func immediate(raw *cgo.Event, operation DTO) uint32 {
-	if operation != DTOIBRecvImmed && operation != DTOIBRecvMsgImmed {
-		return 0
-	}
-	return littleEndian(raw.IBExtension().ImmedData)
 }
 
 // littleEndian returns a value whose bytes in memory are little-endian. The

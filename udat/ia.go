@@ -35,12 +35,7 @@ type IA struct {
 	closing sync.Mutex // held by Close, so that a second one comes after it
 }
 
-func (ia *IA) object() *object {
-	if ia == nil {
-		return nil
-	}
-	return &ia.obj
-}
+func (ia *IA) object() *object { return &ia.obj }
 
 // Name returns the name that was given to Open.
 func (ia *IA) Name() string {
@@ -80,7 +75,7 @@ func (ia *IA) AsyncEVD() *EVD {
 //	    OUT DAT_IA_ATTR *ia_attr, IN DAT_PROVIDER_ATTR_MASK provider_attr_mask,
 //	    OUT DAT_PROVIDER_ATTR *provider_attr)
 func (ia *IA) Query() (IAAttr, ProviderAttr, error) {
-	if err := ia.object().enter(queryIAOp, InvalidHandleIA); err != nil {
+	if err := objectOf(ia).enter(queryIAOp, InvalidHandleIA); err != nil {
 		return IAAttr{}, ProviderAttr{}, err
 	}
 	defer ia.obj.Leave()
@@ -109,13 +104,6 @@ func (ia *IA) endpoints() (endpoints []*EP) {
 		}
 	}
 	return endpoints
-}
-
-// countObjects returns how many objects events may name.
-func (ia *IA) countObjects() int {
-	ia.mu.Lock()
-	defer ia.mu.Unlock()
-	return len(ia.objects)
 }
 
 // addObject makes events that name the object's handle find it.

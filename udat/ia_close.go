@@ -21,7 +21,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 	case flags != CloseAbrupt && flags != CloseGraceful:
 		return refuse(op, ErrInvalidParameter, InvalidArg2, "the flags are %v, they must be CloseAbrupt or CloseGraceful", flags)
 	case ia == nil:
-		return ia.object().enter(op, InvalidHandleIA)
+		return objectOf(ia).enter(op, InvalidHandleIA)
 	}
 	ia.closing.Lock()
 	defer ia.closing.Unlock()
@@ -46,7 +46,7 @@ func (ia *IA) Close(flags CloseFlags) error {
 // release closes the native adapter, on which the program has nothing left.
 func (ia *IA) release(op string) error {
 	ia.giveBackRetired()
-	err := ia.async.object().seal(op, InvalidHandleEVDAsync, func() error {
+	err := objectOf(ia.async).seal(op, InvalidHandleEVDAsync, func() error {
 		return ia.async.release(op, func(handle cgo.EVDHandle) cgo.Return { return cgo.EVDModifyCNO(handle, 0) })
 	})
 	if err == nil {

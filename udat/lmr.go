@@ -24,12 +24,7 @@ type LMR struct {
 	pagesTaken     atomic.Bool
 }
 
-func (lmr *LMR) object() *object {
-	if lmr == nil {
-		return nil
-	}
-	return &lmr.obj
-}
+func (lmr *LMR) object() *object { return &lmr.obj }
 
 // RegisterMemory registers the memory of a slice, up to its length. Go memory is pinned until Free:
 // the garbage collector neither moves nor frees it. Other memory must stay mapped until Free. A
@@ -109,7 +104,7 @@ func (p MemPriv) writing() string {
 
 // Bytes returns the registered memory, or nil if the region is freed.
 func (lmr *LMR) Bytes() []byte {
-	if lmr.object().enter("LMR.Bytes", InvalidHandleLMR) != nil {
+	if objectOf(lmr).enter("LMR.Bytes", InvalidHandleLMR) != nil {
 		return nil
 	}
 	defer lmr.obj.Leave()
@@ -133,7 +128,7 @@ type LMRParam struct {
 //	    IN DAT_LMR_PARAM_MASK lmr_param_mask, OUT DAT_LMR_PARAM *lmr_param)
 func (lmr *LMR) Query() (LMRParam, error) {
 	const op = "dat_lmr_query"
-	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
+	if err := objectOf(lmr).enter(op, InvalidHandleLMR); err != nil {
 		return LMRParam{}, err
 	}
 	defer lmr.obj.Leave()
@@ -163,7 +158,7 @@ func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }
 //	Implements: DAT_RETURN dat_lmr_free(IN DAT_LMR_HANDLE lmr_handle)
 func (lmr *LMR) Free() error {
 	const op = "dat_lmr_free"
-	err := lmr.object().seal(op, InvalidHandleLMR, func() error {
+	err := objectOf(lmr).seal(op, InvalidHandleLMR, func() error {
 		lmr.postPrivileges.Store(0)
 		r := cgo.LMRFree(lmr.handle)
 		if !r.OK() {
@@ -195,11 +190,11 @@ func (ia *IA) SyncRDMAWrite(segments []Segment) error {
 }
 
 func (ia *IA) sync(op string, segments []Segment, native func(cgo.IAHandle, []cgo.LMRTriplet) cgo.Return) error {
-	arguments := []argument{{ia.object(), InvalidHandleIA}}
+	arguments := []argument{{objectOf(ia), InvalidHandleIA}}
 	triplets := make([]cgo.LMRTriplet, len(segments))
 	for i, s := range segments {
 		triplets[i] = s.triplet
-		arguments = append(arguments, argument{s.lmr.object(), InvalidHandleLMR})
+		arguments = append(arguments, argument{objectOf(s.lmr), InvalidHandleLMR})
 	}
 	leave, err := enterAll(op, arguments...)
 	if err != nil {

@@ -129,7 +129,9 @@ const keptPerObject = 256
 
 // retire gives the memory of a freed region back, now or with that of later ones.
 func (ia *IA) retire(lmr *LMR) {
-	most := keptPerObject * ia.countObjects()
+	ia.mu.Lock()
+	most := keptPerObject * len(ia.objects)
+	ia.mu.Unlock()
 	r := &ia.retired
 	r.mu.Lock()
 	r.regions, r.bytes = append(r.regions, lmr), r.bytes+len(lmr.mapping)
@@ -165,7 +167,7 @@ func init() { pages.Of = func(lmr any) []byte { return lmr.(*LMR).pages() } }
 
 // pages is pages.Of.
 func (lmr *LMR) pages() []byte {
-	if lmr.object().enter("LMR.Bytes", InvalidHandleLMR) != nil {
+	if objectOf(lmr).enter("LMR.Bytes", InvalidHandleLMR) != nil {
 		return nil
 	}
 	defer lmr.obj.Leave()

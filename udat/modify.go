@@ -32,7 +32,7 @@ const unsupportedEPFields = EPParamMask(cgo.EPFieldServiceType | cgo.EPFieldQOS 
 //	    IN DAT_EP_PARAM_MASK ep_param_mask, IN const DAT_EP_PARAM *ep_param)
 func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	const op = "dat_ep_modify"
-	if err := ep.object().usable(op, InvalidHandleEP); err != nil {
+	if err := objectOf(ep).usable(op, InvalidHandleEP); err != nil {
 		return err
 	}
 	if err := checkMask(op, mask, param); err != nil {

@@ -12,9 +12,20 @@ type object struct {
 	inUse  ReturnSubtype // subtype of the error if Free finds users
 }
 
-// anyObject is anything that this package makes: an adapter, an endpoint, and so on.
+// anyObject is anything that this package makes, such as an endpoint.
 type anyObject interface {
 	object() *object
+}
+
+// objectOf returns the object of something that was made, nil for a nil pointer.
+func objectOf[T any, P interface {
+	*T
+	anyObject
+}](p P) *object {
+	if p == nil {
+		return nil
+	}
+	return p.object()
 }
 
 const (

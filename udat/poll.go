@@ -18,7 +18,7 @@ const dequeueOp = "dat_evd_dequeue"
 func (evd *EVD) Dequeue() (event Event, err error) {
 	switch {
 	case evd == nil:
-		return Event{}, evd.object().unusable(dequeueOp, NoSubtype)
+		return Event{}, objectOf(evd).unusable(dequeueOp, NoSubtype)
 	case !evd.queue.LockUnlessBlocked(): // a goroutine that waits in the library gets what comes
 		return Event{}, errQueueEmpty
 	}
@@ -43,7 +43,7 @@ var errQueueEmpty error = &Error{Op: dequeueOp, Return: classError | Return(ErrQ
 func (evd *EVD) Poll(events []Event) (int, error) {
 	switch {
 	case evd == nil:
-		return 0, evd.object().unusable(dequeueOp, NoSubtype)
+		return 0, objectOf(evd).unusable(dequeueOp, NoSubtype)
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case !evd.queue.LockUnlessBlocked(): // see Dequeue
@@ -65,7 +65,7 @@ const maxSpin = time.Second
 func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 	switch {
 	case evd == nil:
-		return 0, evd.object().unusable(dequeueOp, NoSubtype)
+		return 0, objectOf(evd).unusable(dequeueOp, NoSubtype)
 	case len(events) == 0:
 		return 0, evd.refuseEmptySlice()
 	case budget < 0 || budget > maxSpin:
@@ -89,7 +89,7 @@ func (evd *EVD) SpinPoll(events []Event, budget time.Duration) (int, error) {
 }
 
 func (evd *EVD) refuseEmptySlice() error {
-	if err := evd.object().usable(dequeueOp, NoSubtype); err != nil {
+	if err := objectOf(evd).usable(dequeueOp, NoSubtype); err != nil {
 		return err
 	}
 	return refuse(dequeueOp, ErrInvalidParameter, InvalidArg2, "the slice has no room for an event: make it longer")

@@ -70,7 +70,7 @@ func (ep *EP) PostRDMAWrite(iov []Segment, cookie uint64, remote RMRTriplet, fla
 // post posts an operation of any kind. For operands, of the extension's, see cgo.EPPost.
 func (ep *EP) post(op *operation, p *Post, operands *[2]uint64) error {
 	if ep == nil {
-		return ep.object().unusable(op.call, InvalidHandleEP)
+		return objectOf(ep).unusable(op.call, InvalidHandleEP)
 	}
 	q := ep.queue(op)
 	q.mu.Lock()
@@ -110,7 +110,7 @@ func (ep *EP) queue(op *operation) *workQueue {
 func (ep *EP) PostBatch(batch []Post) (accepted int, err error) {
 	call := opSend.call
 	if len(batch) == 0 || ep == nil {
-		return 0, ep.object().usable(call, InvalidHandleEP)
+		return 0, objectOf(ep).usable(call, InvalidHandleEP)
 	}
 	for accepted < len(batch) && err == nil {
 		first := batchedOperation(batch[accepted].Operation)
@@ -204,7 +204,7 @@ func (ep *EP) PostCmpAndSwap(compare, swap uint64, local Segment, cookie uint64,
 func (ep *EP) postAtomic(op *operation, p *Post, operands *[2]uint64) error {
 	switch {
 	case ep == nil:
-		return ep.object().unusable(op.call, InvalidHandleEP)
+		return objectOf(ep).unusable(op.call, InvalidHandleEP)
 	case p.Segments[0].Len() != atomicSize:
 		return refuse(op.call, ErrInvalidParameter, InvalidArg3, "the local segment has %d bytes, make it %d bytes long", p.Segments[0].Len(), atomicSize)
 	case p.Remote.SegmentLength < atomicSize:

@@ -7,12 +7,7 @@ type PSP struct {
 	service service
 }
 
-func (psp *PSP) object() *object {
-	if psp == nil {
-		return nil
-	}
-	return &psp.service.obj
-}
+func (psp *PSP) object() *object { return &psp.service.obj }
 
 // CreatePSP listens on a connection qualifier. Each request is an EventConnectionRequest on evd,
 // which must have EVDCR. It fails with ErrConnQualInUse if something already listens there, by the
@@ -22,9 +17,7 @@ func (psp *PSP) object() *object {
 //	    IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags, OUT DAT_PSP_HANDLE *psp_handle)
 func CreatePSP(ia *IA, qual ConnQual, evd *EVD) (*PSP, error) {
 	const op = "dat_psp_create"
-	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2), func(s *service) (cgo.PSPHandle, cgo.Return) {
-		return cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)
-	})
+	return createPSP(op, ia, evd, qual, qual.check(op, InvalidArg2))
 }
 
 // CreatePSPAny is CreatePSP on a free qualifier, which Query returns.
@@ -33,15 +26,11 @@ func CreatePSP(ia *IA, qual ConnQual, evd *EVD) (*PSP, error) {
 //	    OUT DAT_CONN_QUAL *conn_qual, IN DAT_EVD_HANDLE evd_handle, IN DAT_PSP_FLAGS psp_flags,
 //	    OUT DAT_PSP_HANDLE *psp_handle)
 func CreatePSPAny(ia *IA, evd *EVD) (*PSP, error) {
-	return createPSP("dat_psp_create_any", ia, evd, 0, nil, func(s *service) (cgo.PSPHandle, cgo.Return) {
-		handle, qual, r := cgo.PSPCreateAny(ia.handle, evd.queue.Handle(), cgo.PSPConsumer)
-		s.qual = ConnQual(qual)
-		return handle, r
-	})
+	return createPSP("dat_psp_create_any", ia, evd, anyConnQual, nil)
 }
 
-func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error, create func(*service) (cgo.PSPHandle, cgo.Return)) (*PSP, error) {
-	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{evd.object(), InvalidHandleEVDCR})
+func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error) (*PSP, error) {
+	leave, err := enterAll(op, argument{objectOf(ia), InvalidHandleIA}, argument{objectOf(evd), InvalidHandleEVDCR})
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +41,12 @@ func createPSP(op string, ia *IA, evd *EVD, qual ConnQual, refused error, create
 	psp := &PSP{service{ia: ia, evd: evd, qual: qual}}
 	psp.service.psp = psp
 	err = psp.service.listen(op, "public service point", psp.Free, func() (cgo.Handle, cgo.Return) {
-		handle, r := create(&psp.service)
+		if qual != anyConnQual {
+			handle, r := cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)
+			return cgo.Handle(handle), r
+		}
+		handle, free, r := cgo.PSPCreateAny(ia.handle, evd.queue.Handle(), cgo.PSPConsumer)
+		psp.service.qual = ConnQual(free)
 		return cgo.Handle(handle), r
 	})
 	if err != nil {
@@ -74,7 +68,7 @@ type PSPParam struct {
 //	    IN DAT_PSP_PARAM_MASK psp_param_mask, OUT DAT_PSP_PARAM *psp_param)
 func (psp *PSP) Query() (PSPParam, error) {
 	const op = "dat_psp_query"
-	if err := psp.object().enter(op, InvalidHandlePSP); err != nil {
+	if err := objectOf(psp).enter(op, InvalidHandlePSP); err != nil {
 		return PSPParam{}, err
 	}
 	s := &psp.service
@@ -93,7 +87,7 @@ func (psp *PSP) Query() (PSPParam, error) {
 func (psp *PSP) Free() error {
 	const op = "dat_psp_free"
 	if psp == nil {
-		return psp.object().enter(op, InvalidHandlePSP)
+		return objectOf(psp).enter(op, InvalidHandlePSP)
 	}
 	return psp.service.free(op, InvalidHandlePSP, func() error { return check(op, cgo.PSPFree(cgo.PSPHandle(psp.service.obj.handle))) })
 }

@@ -9,19 +9,14 @@ type PZ struct {
 	handle cgo.PZHandle
 }
 
-func (pz *PZ) object() *object {
-	if pz == nil {
-		return nil
-	}
-	return &pz.obj
-}
+func (pz *PZ) object() *object { return &pz.obj }
 
 // arguments are the zone and its adapter, for a call that makes something of the zone.
 func (pz *PZ) arguments() []argument {
 	if pz == nil {
 		return []argument{{nil, InvalidHandlePZ}}
 	}
-	return []argument{{pz.ia.object(), InvalidHandlePZ}, {&pz.obj, InvalidHandlePZ}}
+	return []argument{{objectOf(pz.ia), InvalidHandlePZ}, {&pz.obj, InvalidHandlePZ}}
 }
 
 // CreatePZ creates a protection zone on an adapter.
@@ -29,7 +24,7 @@ func (pz *PZ) arguments() []argument {
 //	Implements: DAT_RETURN dat_pz_create(IN DAT_IA_HANDLE ia_handle, OUT DAT_PZ_HANDLE *pz_handle)
 func CreatePZ(ia *IA) (*PZ, error) {
 	const op = "dat_pz_create"
-	if err := ia.object().enter(op, InvalidHandleIA); err != nil {
+	if err := objectOf(ia).enter(op, InvalidHandleIA); err != nil {
 		return nil, err
 	}
 	defer ia.obj.Leave()
@@ -53,7 +48,7 @@ type PZParam struct {
 //	    IN DAT_PZ_PARAM_MASK pz_param_mask, OUT DAT_PZ_PARAM *pz_param)
 func (pz *PZ) Query() (PZParam, error) {
 	const op = "dat_pz_query"
-	if err := pz.object().enter(op, InvalidHandlePZ); err != nil {
+	if err := objectOf(pz).enter(op, InvalidHandlePZ); err != nil {
 		return PZParam{}, err
 	}
 	defer pz.obj.Leave()
@@ -69,7 +64,7 @@ func (pz *PZ) Query() (PZParam, error) {
 //	Implements: DAT_RETURN dat_pz_free(IN DAT_PZ_HANDLE pz_handle)
 func (pz *PZ) Free() error {
 	const op = "dat_pz_free"
-	return pz.object().seal(op, InvalidHandlePZ, func() error {
+	return objectOf(pz).seal(op, InvalidHandlePZ, func() error {
 		return check(op, cgo.PZFree(pz.handle))
 	})
 }

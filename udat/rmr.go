@@ -21,12 +21,7 @@ type RMR struct {
 	lmr    atomic.Pointer[LMR] // of the latest bind
 }
 
-func (rmr *RMR) object() *object {
-	if rmr == nil {
-		return nil
-	}
-	return &rmr.obj
-}
+func (rmr *RMR) object() *object { return &rmr.obj }
 
 // CreateRMR creates an unbound region in a protection zone. It fails with ErrModelNotSupported if
 // the device has no memory windows (IAAttr.MaxRMRs is 0), such as soft-iWARP: register memory with
@@ -78,16 +73,16 @@ const remotePrivileges = MemPrivRemoteRead | MemPrivRemoteWrite | MemPrivIBRemot
 //	    IN DAT_COMPLETION_FLAGS completion_flags, OUT DAT_RMR_CONTEXT *context)
 func (rmr *RMR) Bind(segment Segment, privileges MemPriv, ep *EP, cookie uint64, flags CompletionFlags) (triplet RMRTriplet, err error) {
 	if ep == nil {
-		if err := rmr.object().usable(bindOp, InvalidHandleRMR); err != nil {
+		if err := objectOf(rmr).usable(bindOp, InvalidHandleRMR); err != nil {
 			return RMRTriplet{}, err
 		}
-		return RMRTriplet{}, ep.object().unusable(bindOp, InvalidHandleEP)
+		return RMRTriplet{}, objectOf(ep).unusable(bindOp, InvalidHandleEP)
 	}
 	q := &ep.request
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	defer func() { ep.ia.refusedPost(err) }()
-	if err := rmr.object().enter(bindOp, InvalidHandleRMR); err != nil {
+	if err := objectOf(rmr).enter(bindOp, InvalidHandleRMR); err != nil {
 		return RMRTriplet{}, err
 	}
 	defer rmr.obj.Leave()
@@ -157,7 +152,7 @@ type RMRParam struct {
 //	    IN DAT_RMR_PARAM_MASK rmr_param_mask, OUT DAT_RMR_PARAM *rmr_param)
 func (rmr *RMR) Query() (RMRParam, error) {
 	const op = "dat_rmr_query"
-	if err := rmr.object().enter(op, InvalidHandleRMR); err != nil {
+	if err := objectOf(rmr).enter(op, InvalidHandleRMR); err != nil {
 		return RMRParam{}, err
 	}
 	defer rmr.obj.Leave()
@@ -186,7 +181,7 @@ func (rmr *RMR) Query() (RMRParam, error) {
 //	Implements: DAT_RETURN dat_rmr_free(IN DAT_RMR_HANDLE rmr_handle)
 func (rmr *RMR) Free() error {
 	const op = "dat_rmr_free"
-	return rmr.object().seal(op, InvalidHandleRMR, func() error {
+	return objectOf(rmr).seal(op, InvalidHandleRMR, func() error {
 		err := checkState(op, cgo.RMRFree(rmr.handle), "a bind of the region is outstanding: take its completion, or free or reset the endpoint")
 		if err != nil {
 			return err

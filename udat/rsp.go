@@ -10,12 +10,7 @@ type RSP struct {
 	service service
 }
 
-func (rsp *RSP) object() *object {
-	if rsp == nil {
-		return nil
-	}
-	return &rsp.service.obj
-}
+func (rsp *RSP) object() *object { return &rsp.service.obj }
 
 // CreateRSP listens on a connection qualifier for one request for ep, an EventConnectionRequest on
 // evd. Further requests are rejected. ep must be UNCONNECTED and becomes RESERVED, with the request
@@ -31,7 +26,7 @@ func CreateRSP(ia *IA, qual ConnQual, ep *EP, evd *EVD) (made *RSP, err error) {
 		return nil, err
 	}
 	defer ep.unlockRequests()
-	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{evd.object(), InvalidHandleEVDCR})
+	leave, err := enterAll(op, argument{objectOf(ia), InvalidHandleIA}, argument{objectOf(evd), InvalidHandleEVDCR})
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +67,7 @@ type RSPParam struct {
 //	    IN DAT_RSP_PARAM_MASK rsp_param_mask, OUT DAT_RSP_PARAM *rsp_param)
 func (rsp *RSP) Query() (RSPParam, error) {
 	const op = "dat_rsp_query"
-	if err := rsp.object().enter(op, InvalidHandleRSP); err != nil {
+	if err := objectOf(rsp).enter(op, InvalidHandleRSP); err != nil {
 		return RSPParam{}, err
 	}
 	s := &rsp.service
@@ -90,7 +85,7 @@ func (rsp *RSP) Query() (RSPParam, error) {
 func (rsp *RSP) Free() error {
 	const op = "dat_rsp_free"
 	if rsp == nil {
-		return rsp.object().enter(op, InvalidHandleRSP)
+		return objectOf(rsp).enter(op, InvalidHandleRSP)
 	}
 	return rsp.service.free(op, InvalidHandleRSP, func() (err error) {
 		defer rsp.service.ep.shadow.Begin(shadow.RSPFree).End(&err)

@@ -21,7 +21,7 @@ func (s Segment) Len() int { return int(s.triplet.SegmentLength) }
 // Segment returns the piece of length bytes at offset.
 func (lmr *LMR) Segment(offset, length int) (Segment, error) {
 	const op = "LMR.Segment"
-	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
+	if err := objectOf(lmr).enter(op, InvalidHandleLMR); err != nil {
 		return Segment{}, err
 	}
 	defer lmr.obj.Leave()
@@ -36,7 +36,7 @@ func (lmr *LMR) Segment(offset, length int) (Segment, error) {
 // fails with ErrInvalidParameter for other slices.
 func (lmr *LMR) SegmentOf(slice []byte) (Segment, error) {
 	const op = "LMR.SegmentOf"
-	if err := lmr.object().enter(op, InvalidHandleLMR); err != nil {
+	if err := objectOf(lmr).enter(op, InvalidHandleLMR); err != nil {
 		return Segment{}, err
 	}
 	defer lmr.obj.Leave()

@@ -15,12 +15,7 @@ type SRQ struct {
 	queue  workQueue
 }
 
-func (srq *SRQ) object() *object {
-	if srq == nil {
-		return nil
-	}
-	return &srq.obj
-}
+func (srq *SRQ) object() *object { return &srq.obj }
 
 // SRQAttr holds the attributes of a shared receive queue.
 type SRQAttr struct {
@@ -37,7 +32,7 @@ type SRQAttr struct {
 //	    IN DAT_SRQ_ATTR *srq_attr, OUT DAT_SRQ_HANDLE *srq_handle)
 func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 	const op = "dat_srq_create"
-	leave, err := enterAll(op, argument{ia.object(), InvalidHandleIA}, argument{pz.object(), InvalidHandlePZ})
+	leave, err := enterAll(op, argument{objectOf(ia), InvalidHandleIA}, argument{objectOf(pz), InvalidHandlePZ})
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +85,7 @@ func CreateSRQ(ia *IA, pz *PZ, attr SRQAttr) (*SRQ, error) {
 func (srq *SRQ) PostRecv(iov []Segment, cookie uint64) error {
 	const op = "dat_srq_post_recv"
 	if srq == nil {
-		return srq.object().unusable(op, InvalidHandleSRQ)
+		return objectOf(srq).unusable(op, InvalidHandleSRQ)
 	}
 	q := &srq.queue
 	q.mu.Lock()
@@ -123,7 +118,7 @@ type SRQParam struct {
 //	    IN DAT_SRQ_PARAM_MASK srq_param_mask, OUT DAT_SRQ_PARAM *srq_param)
 func (srq *SRQ) Query() (SRQParam, error) {
 	const op = "dat_srq_query"
-	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
+	if err := objectOf(srq).enter(op, InvalidHandleSRQ); err != nil {
 		return SRQParam{}, err
 	}
 	defer srq.obj.Leave()
@@ -144,7 +139,7 @@ func (srq *SRQ) Query() (SRQParam, error) {
 //	    IN DAT_COUNT srq_max_recv_dto)
 func (srq *SRQ) Resize(maxRecvDTOs int) error {
 	const op = "dat_srq_resize"
-	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
+	if err := objectOf(srq).enter(op, InvalidHandleSRQ); err != nil {
 		return err
 	}
 	defer srq.obj.Leave()
@@ -168,7 +163,7 @@ func (srq *SRQ) Resize(maxRecvDTOs int) error {
 //	Implements: DAT_RETURN dat_srq_set_lw(IN DAT_SRQ_HANDLE srq_handle, IN DAT_COUNT low_watermark)
 func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 	const op = "dat_srq_set_lw"
-	if err := srq.object().enter(op, InvalidHandleSRQ); err != nil {
+	if err := objectOf(srq).enter(op, InvalidHandleSRQ); err != nil {
 		return err
 	}
 	defer srq.obj.Leave()
@@ -187,7 +182,7 @@ func (srq *SRQ) SetLowWatermark(lowWatermark int) error {
 //	Implements: DAT_RETURN dat_srq_free(IN DAT_SRQ_HANDLE srq_handle)
 func (srq *SRQ) Free() error {
 	const op = "dat_srq_free"
-	return srq.object().seal(op, InvalidHandleSRQ, func() error {
+	return objectOf(srq).seal(op, InvalidHandleSRQ, func() error {
 		srq.queue.mu.Lock()
 		defer srq.queue.mu.Unlock()
 		err := check(op, cgo.SRQFree(srq.handle))

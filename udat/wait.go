@@ -54,10 +54,10 @@ const waitOp = "dat_evd_wait"
 // wait waits until at least need events are there, and takes them.
 func (evd *EVD) wait(ctx context.Context, events []Event, need int) (int, error) {
 	if err := checkContext(waitOp, ctx); err != nil {
-		return 0, cmp.Or(evd.object().usable(waitOp, NoSubtype), err)
+		return 0, cmp.Or(objectOf(evd).usable(waitOp, NoSubtype), err)
 	}
 	if evd == nil {
-		return 0, evd.object().enter(waitOp, NoSubtype)
+		return 0, objectOf(evd).enter(waitOp, NoSubtype)
 	}
 	for {
 		raw, r := evd.queue.Wait(ctx, len(events), need)
