@@ -13,14 +13,13 @@ import (
 
 // EPState is the state of an endpoint.
 //
-//constants:without EPStateTentativeConnectionPending EPStateConnectedSinglePath EPStateConnectedMultiPath EPStateUnconfiguredUnconnected EPStateUnconfiguredReserved EPStateUnconfiguredPassive EPStateUnconfiguredTentative
+//constants:without EPStateTentativeConnectionPending EPStateConnected?* EPStateUnconfigured*
 type EPState uint32
 
 // EventNumber names the kind of an event. Those of failures are errors, which Event.Err returns.
 // EventConnectionTimedOut also matches os.ErrDeadlineExceeded and context.DeadlineExceeded.
 //
-//constants:without EventExtension EventIBDTO EventIBExtensionRangeBase EventIBUDConnectionRequest EventIBUDConnectionEstablished EventIBUDConnectionReject EventIBUDConnectionError EventIWExtensionRangeBase
-//constants:without EventAsyncErrorTimedOut EventHADownTo1 EventHAUpToMultiPath
+//constants:without EventExtension EventIB* EventIWExtensionRangeBase EventAsyncErrorTimedOut EventHA*
 //constants:error
 //constants:string
 type EventNumber uint32
@@ -151,16 +150,10 @@ type ReturnType uint32
 
 // ReturnSubtype is the subtype of a DAT_RETURN: an error that its Errors match, except NoSubtype.
 //
-//constants:without InvalidStateEPTentConnPending SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits
-//constants:without ResourceSRQ InvalidHandleCSP InvalidHandle1 InvalidHandle2 InvalidHandle3
-//constants:without InvalidHandle4 InvalidHandle5 InvalidHandle6 InvalidHandle7 InvalidHandle8
-//constants:without InvalidHandle9 InvalidHandle10 InvalidArg9 InvalidArg10 InvalidStateEPProviderControl
-//constants:without InvalidStateEPRecvWatermark InvalidStateEPPZ InvalidStateEPEVDRequest InvalidStateEPEVDRecv InvalidStateEPEVDConnect
-//constants:without InvalidStateEPUnconfigured InvalidStateEPUnconfReserved InvalidStateEPUnconfPassive InvalidStateEPUnconfTentative InvalidStateCNODead
-//constants:without InvalidStateEVDOpen InvalidStateEVDEnabled InvalidStateEVDDisabled InvalidStateEVDWaitable InvalidStateEVDConfigNotify
-//constants:without InvalidStateEVDConfigSolicited InvalidStateEVDConfigThreshold InvalidStateEVDWaiter InvalidStateEVDAsync InvalidStateLMRFree
-//constants:without InvalidStatePZFree InvalidStateSRQOperational InvalidStateSRQError InvalidStateSRQShutdown PrivilegesRDMARead
-//constants:without PrivilegesRDMAWrite ProtectionRDMARead ProtectionRDMAWrite MajorNotFound MinorNotFound
-//constants:without ThreadSafetyNotFound
+//constants:without SubInterrupted ResourceDevice ResourceProtectionDomain ResourceErrorHandler ResourceCredits ResourceSRQ
+//constants:without InvalidHandleCSP InvalidHandle[0-9]* InvalidArg9 InvalidArg10 InvalidStateEPTentConnPending InvalidStateEPProviderControl
+//constants:without InvalidStateEPRecvWatermark InvalidStateEPPZ InvalidStateEPEVD* InvalidStateEPUnconf* InvalidStateCNODead InvalidStateEVDOpen
+//constants:without InvalidStateEVD*abled InvalidStateEVDWait* InvalidStateEVDConfig* InvalidStateEVDAsync InvalidState*Free InvalidStateSRQOperational
+//constants:without InvalidStateSRQError InvalidStateSRQShutdown P*RDMA* *NotFound
 //constants:error
 type ReturnSubtype uint32

@@ -2,7 +2,8 @@
 // methods of the types that mirror one of package cgo. These have directives in their comments:
 //
 //	//constants:all              nothing else; for a type without other directives
-//	//constants:without NAME...  the constants of cgo's type that udat does not have; may be repeated
+//	//constants:without NAME...  the constants of cgo's type that udat does not have, also as
+//	                             patterns of path.Match; may be repeated
 //	//constants:prefix PREFIX    what udat's names have before those of cgo
 //	//constants:error            the type is an error
 //	//constants:plus NUMBER      what udat's values are greater by than those of cgo
@@ -19,6 +20,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -142,16 +144,21 @@ func write(b *bytes.Buffer, d *ast.GenDecl, originals map[string]original) error
 	t := d.Specs[0].(*ast.TypeSpec).Name.Name
 	o := originals[t]
 	fmt.Fprint(b, "\nconst (\n")
+	used := map[string]bool{}
 	for _, c := range o.constants {
 		name := c.Names[0].Name
-		if i := slices.Index(without, name); i >= 0 {
-			without = slices.Delete(without, i, i+1)
+		left := slices.ContainsFunc(without, func(pattern string) bool {
+			matches, _ := path.Match(pattern, name)
+			used[pattern] = used[pattern] || matches
+			return matches
+		})
+		if left {
 			continue
 		}
 		fmt.Fprintf(b, "%s%s %s = %s(cgo.%s)%s // %s\n", prefix, name, t, t, name, plus, strings.TrimSpace(c.Comment.Text()))
 	}
 	fmt.Fprint(b, ")\n")
-	if len(without) > 0 {
+	if without = slices.DeleteFunc(without, func(pattern string) bool { return used[pattern] }); len(without) > 0 {
 		return fmt.Errorf("cgo.%s has no constants %v", t, without)
 	}
 	if o.hasString && !ownString {
