@@ -38,10 +38,10 @@ const (
 // stateNone is that of an endpoint which does not exist: not yet, or no more.
 const stateNone State = 1 << 31
 
-// epStates are the states that the specification names.
-var epStates = states(cgo.EPStateUnconnected, cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending,
-	cgo.EPStateActiveConnectionPending, cgo.EPStateTentativeConnectionPending, cgo.EPStateCompletionPending, cgo.EPStateConnected,
-	cgo.EPStateDisconnectPending, cgo.EPStateDisconnected)
+// epStates are the states that the specification names, without TENTATIVE_CONNECTION_PENDING: no
+// provider makes endpoints in that state that can be used.
+var epStates = states(cgo.EPStateUnconnected, cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending, cgo.EPStateActiveConnectionPending,
+	cgo.EPStateCompletionPending, cgo.EPStateConnected, cgo.EPStateDisconnectPending, cgo.EPStateDisconnected)
 
 func states(s ...State) []State { return s }
 
@@ -59,33 +59,28 @@ type callRule struct {
 	failed bool
 }
 
-// callRules and eventRules are what the specification says of the states of an
-// endpoint. A call is refused in the states that its rules leave out.
-//
-// They have the state TENTATIVE_CONNECTION_PENDING, too, although no provider makes
-// endpoints in that state that can be used.
+// callRules and eventRules are what the specification says of the states of an endpoint. A call is
+// refused in the states that its rules leave out.
 var callRules = []callRule{
 	{calls: calls(callCreate), from: states(stateNone), to: cgo.EPStateUnconnected},
 	{calls: calls(callGetStatus, callPostRecv), from: epStates, stay: true},
 
-	{calls: calls(Modify), from: states(cgo.EPStateUnconnected, cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending,
-		cgo.EPStateTentativeConnectionPending), stay: true},
-	{calls: calls(ModifyPZ), from: states(cgo.EPStateUnconnected, cgo.EPStateTentativeConnectionPending), stay: true},
+	{calls: calls(Modify), from: states(cgo.EPStateUnconnected, cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending), stay: true},
+	{calls: calls(ModifyPZ), from: states(cgo.EPStateUnconnected), stay: true},
 
 	{calls: calls(Connect, DupConnect), from: states(cgo.EPStateUnconnected), to: cgo.EPStateActiveConnectionPending},
-	{calls: calls(Accept), from: states(cgo.EPStateUnconnected, cgo.EPStateTentativeConnectionPending), to: cgo.EPStateCompletionPending},
-	{calls: calls(Accept), from: states(cgo.EPStateUnconnected, cgo.EPStateTentativeConnectionPending), to: cgo.EPStateUnconnected, failed: true},
+	{calls: calls(Accept), from: states(cgo.EPStateUnconnected), to: cgo.EPStateCompletionPending},
+	{calls: calls(Accept), from: states(cgo.EPStateUnconnected), to: cgo.EPStateUnconnected, failed: true},
 
 	{calls: calls(RSPCreate), from: states(cgo.EPStateUnconnected), to: cgo.EPStateReserved},
 	{calls: calls(AcceptReserved), from: states(cgo.EPStatePassiveConnectionPending), to: cgo.EPStateCompletionPending},
 	{calls: calls(AcceptReserved), from: states(cgo.EPStatePassiveConnectionPending), to: cgo.EPStateUnconnected, failed: true},
 	{calls: calls(Reject), from: states(cgo.EPStatePassiveConnectionPending), to: cgo.EPStateUnconnected},
-	{calls: calls(Reject), from: states(cgo.EPStateTentativeConnectionPending), to: stateNone},
+
 	{calls: calls(RSPFree), from: states(cgo.EPStateReserved, cgo.EPStatePassiveConnectionPending), to: cgo.EPStateUnconnected},
 	// The service point holds the endpoint no more.
-	{calls: calls(RSPFree), from: states(cgo.EPStateUnconnected, cgo.EPStateActiveConnectionPending,
-		cgo.EPStateTentativeConnectionPending, cgo.EPStateCompletionPending, cgo.EPStateConnected, cgo.EPStateDisconnectPending,
-		cgo.EPStateDisconnected), stay: true},
+	{calls: calls(RSPFree), from: states(cgo.EPStateUnconnected, cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending,
+		cgo.EPStateConnected, cgo.EPStateDisconnectPending, cgo.EPStateDisconnected), stay: true},
 
 	// In DISCONNECTED a post may be refused as well. What is not refused is flushed.
 	{calls: requestPosts, from: states(cgo.EPStateConnected, cgo.EPStateDisconnected), stay: true},
@@ -116,7 +111,7 @@ type eventRule struct {
 
 var eventRules = []eventRule{
 	{cgo.EventConnectionRequest, states(cgo.EPStateReserved), cgo.EPStatePassiveConnectionPending},
-	{cgo.EventConnectionRequest, states(stateNone), cgo.EPStateTentativeConnectionPending},
+
 	{cgo.EventConnectionEstablished, states(cgo.EPStateActiveConnectionPending, cgo.EPStateCompletionPending), cgo.EPStateConnected},
 	{cgo.EventConnectionPeerRejected, states(cgo.EPStateActiveConnectionPending), cgo.EPStateDisconnected},
 	{cgo.EventConnectionNonPeerRejected, states(cgo.EPStateActiveConnectionPending), cgo.EPStateDisconnected},

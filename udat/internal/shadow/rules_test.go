@@ -95,22 +95,22 @@ func TestShadowTableIsConnected(t *testing.T) {
 func TestShadowTableAgreesWithManual(t *testing.T) {
 	letters := map[State]string{
 		cgo.EPStateUnconnected: "U", cgo.EPStateReserved: "R", cgo.EPStatePassiveConnectionPending: "P",
-		cgo.EPStateActiveConnectionPending: "A", cgo.EPStateTentativeConnectionPending: "T", cgo.EPStateCompletionPending: "C",
+		cgo.EPStateActiveConnectionPending: "A", cgo.EPStateCompletionPending: "C",
 		cgo.EPStateConnected: "N", cgo.EPStateDisconnectPending: "G", cgo.EPStateDisconnected: "D", stateNone: ".",
 	}
 	for c, want := range map[Call]string{
-		//                     URPATCNGD
-		Modify:             "===-=----",
-		ModifyPZ:           "=---=----",
-		DisconnectAbrupt:   "---D-DG==",
-		DisconnectGraceful: "---D-DG==",
-		Free:               ".--.-....",
-		callGetStatus:      "=========",
-		Connect:            "A--------",
-		RSPCreate:          "R--------",
-		Reset:              "=-------U",
-		callPostRecv:       "=========",
-		callPostSend:       "------=-=",
+		//                     URPACNGD
+		Modify:             "===-----",
+		ModifyPZ:           "=-------",
+		DisconnectAbrupt:   "---DDG==",
+		DisconnectGraceful: "---DDG==",
+		Free:               ".--.....",
+		callGetStatus:      "========",
+		Connect:            "A-------",
+		RSPCreate:          "R-------",
+		Reset:              "=------U",
+		callPostRecv:       "========",
+		callPostSend:       "-----=-=",
 	} {
 		var got strings.Builder
 		for _, from := range epStates {
