@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// IsCMA and IsSCM tell which provider a library has, whatever its folder and its
-// version.
+// IsCMA and IsSCM tell which provider a library has, whatever its folder and its version.
 func IsCMA(library string) bool { return strings.HasPrefix(filepath.Base(library), "libdaplofa.") }
 func IsSCM(library string) bool { return strings.HasPrefix(filepath.Base(library), "libdaploscm.") }
 

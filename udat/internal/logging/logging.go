@@ -64,6 +64,9 @@ func (l *logger) handle(handler slog.Handler, r slog.Record) {
 }
 
 func (l *logger) add(level slog.Level, message string, attrs ...slog.Attr) {
+	if l == nil {
+		return
+	}
 	r := slog.NewRecord(time.Now(), level, message, 0)
 	r.AddAttrs(attrs...)
 	select {
@@ -103,28 +106,20 @@ func Refused(call string, code cgo.Return, detail string) {
 
 // Chosen logs what the name of a device means.
 func Chosen(name, adapter, reason string) {
-	if l := current.Load(); l != nil {
-		l.add(slog.LevelInfo, "udat: provider chosen", slog.String("name", name), slog.String("adapter", adapter), slog.String("reason", reason))
-	}
+	current.Load().add(slog.LevelInfo, "udat: provider chosen", slog.String("name", name), slog.String("adapter", adapter), slog.String("reason", reason))
 }
 
 // Connection logs a connection event of an endpoint, or a request to a service point.
 func Connection(event cgo.EventNumber, adapter string, object slog.LogValuer) {
-	l := current.Load()
-	if l == nil {
-		return
-	}
 	level := slog.LevelWarn
 	switch event {
 	case cgo.EventConnectionRequest, cgo.EventConnectionEstablished, cgo.EventConnectionDisconnected:
 		level = slog.LevelInfo
 	}
-	l.add(level, "udat: connection event", slog.String("event", event.String()), slog.String("adapter", adapter), slog.Any("object", object))
+	current.Load().add(level, "udat: connection event", slog.String("event", event.String()), slog.String("adapter", adapter), slog.Any("object", object))
 }
 
 // Dropped logs that the program has dropped an adapter without closing it.
 func Dropped(adapter string, objects any) {
-	if l := current.Load(); l != nil {
-		l.add(slog.LevelError, "udat: adapter dropped", slog.String("adapter", adapter), slog.Any("objects", objects))
-	}
+	current.Load().add(slog.LevelError, "udat: adapter dropped", slog.String("adapter", adapter), slog.Any("objects", objects))
 }

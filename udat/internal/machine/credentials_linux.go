@@ -29,8 +29,8 @@ func Credentials(prefix string) error {
 		}
 		fd, _ := strconv.Atoi(file.Name())
 		// The file may be closed at any time, and its number become that of another.
-		own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
-		if errno != 0 {
+		own, err := Duplicate(fd)
+		if err != nil {
 			continue
 		}
 		if same, _ := os.Readlink(filepath.Join(folder, strconv.Itoa(int(own)))); same == path {

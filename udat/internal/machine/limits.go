@@ -73,9 +73,8 @@ func ThreadProblem() error {
 	return nil
 }
 
-// MemlockProblem holds a low limit on locked memory for the reason of a failure
-// for which there is no better one: the drivers of many devices lock what they
-// share with them.
+// MemlockProblem holds a low limit on locked memory for the reason of a failure for which there is
+// no better one: the drivers of many devices lock what they share with them.
 func MemlockProblem() error {
 	const little = 1 << 20
 	if limit := lockableMemory(); limit < little || lockedMemory() > limit-little {

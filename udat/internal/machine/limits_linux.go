@@ -45,8 +45,16 @@ func FileLimit(more int) error {
 	return nil
 }
 
-// faults reports whether some of whole, mapped pages cannot be read, before Linux 5.14
-// never.
+// Duplicate returns another descriptor of the same file, which child processes do not inherit.
+func Duplicate(fd int) (uintptr, error) {
+	own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return 0, errno
+	}
+	return own, nil
+}
+
+// faults reports whether some of whole, mapped pages cannot be read, before Linux 5.14 never.
 func faults(address, size uint64) bool {
 	const populateRead = 22 // MADV_POPULATE_READ
 	_, _, errno := syscall.Syscall(syscall.SYS_MADVISE, uintptr(address), uintptr(size), populateRead)

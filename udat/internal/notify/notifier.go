@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/goudat/goudat/cgo"
+	"github.com/goudat/goudat/udat/internal/machine"
 )
 
 // Notifier wakes the goroutines that are parked on an adapter's queues. It has a CNO of its own,
 // whose descriptor one goroutine watches, however many queues there are.
 type Notifier struct {
-	cno   cgo.CNOHandle
-	watch *watch
+	cno     cgo.CNOHandle
+	watch   *watch
+	library *library
 
 	blocking atomic.Int32 // goroutines
 	sleeps   atomic.Uint64
@@ -25,7 +27,7 @@ type Notifier struct {
 // is freed, and is no reason to keep an adapter that the program has dropped. NewNotifier fails
 // with an error if there are no descriptors left, and else with what dat_cno_fd_create returns.
 func NewNotifier(ia cgo.IAHandle, find func(cgo.EVDHandle) *Queue) (*Notifier, cgo.Return, error) {
-	n := &Notifier{find: find}
+	n := &Notifier{find: find, library: native}
 	var r cgo.Return
 	var err error
 	n.cno, n.watch, r, err = createWatchedCNO(ia, n.dispatch)
@@ -86,7 +88,7 @@ func createWatchedCNO(ia cgo.IAHandle, triggered func(cgo.CNOHandle)) (cgo.CNOHa
 		return 0, nil, r, nil
 	}
 	// The library closes its descriptor, and the runtime the other.
-	own, err := duplicate(fd)
+	own, err := machine.Duplicate(fd)
 	if err != nil {
 		cgo.CNOFree(cno)
 		return 0, nil, r, err

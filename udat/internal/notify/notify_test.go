@@ -41,14 +41,14 @@ func newFake(t *testing.T, cno cgo.CNOHandle) *fake {
 	if cno != 0 {
 		f.attached = cno
 	}
-	f.q.init(&library{
+	f.q.Init(&Notifier{cno: notifierCNO, library: &library{
 		take: f.take, spin: f.spin, wait: f.wait,
 		setUnwaitable:   func(cgo.EVDHandle) cgo.Return { return f.set(func() { f.waitable = false }) },
 		clearUnwaitable: func(cgo.EVDHandle) cgo.Return { return f.set(func() { f.waitable = true }) },
 		enable:          f.enable, disable: f.disable,
 		attach: func(_ cgo.EVDHandle, cno cgo.CNOHandle) cgo.Return { return f.set(func() { f.attached = cno }) },
 		resize: func(cgo.EVDHandle, int32) cgo.Return { return cgo.Success.Return() },
-	}, &Notifier{cno: notifierCNO}, evd, cno)
+	}}, evd, cno)
 	return f
 }
 

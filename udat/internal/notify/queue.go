@@ -40,13 +40,9 @@ type Queue struct {
 // Init sets up the queue of a new EVD, which is attached to the CNO, or to that of the notifier if
 // cno is 0.
 func (q *Queue) Init(n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandle) {
-	q.init(native, n, evd, cno)
-}
-
-func (q *Queue) init(l *library, n *Notifier, evd cgo.EVDHandle, cno cgo.CNOHandle) {
-	q.library, q.notifier, q.handle, q.waiters.trigger.cno = l, n, evd, cno
+	q.library, q.notifier, q.handle, q.waiters.trigger.cno = n.library, n, evd, cno
 	if cno == 0 {
-		l.disable(evd) // until somebody waits
+		q.library.disable(evd) // until somebody waits
 	}
 	q.waiters.spinning.most = MostSpin
 }

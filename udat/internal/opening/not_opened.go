@@ -141,9 +141,8 @@ func WhyNotOpened(library, instanceData string) error {
 	return err
 }
 
-// explainCMA looks at what the CMA provider needs: the connection manager's
-// device file, an interface with an address, and that it is one of an RDMA
-// device.
+// explainCMA looks at what the CMA provider needs: the connection manager's device file, an
+// interface with an address, and that it is one of an RDMA device.
 func explainCMA(devices []device.Device, target string) error {
 	if err := cmp.Or(machine.NodeProblem(machine.ConnectionManagerNode), machine.Credentials(machine.ConnectionManagerNode)); err != nil {
 		return err
