@@ -69,16 +69,10 @@ const cnoQueryOp = "dat_cno_query"
 //	Implements: DAT_RETURN dat_cno_query(IN DAT_CNO_HANDLE cno_handle,
 //	    IN DAT_CNO_PARAM_MASK cno_param_mask, OUT DAT_CNO_PARAM *cno_param)
 func (cno *CNO) Query() (CNOParam, error) {
-	const op = cnoQueryOp
-	if err := objectOf(cno).enter(op, InvalidHandleCNO); err != nil {
-		return CNOParam{}, err
-	}
-	defer cno.obj.Leave()
-	var native cgo.CNOParam // only checks that the object is alive in C
-	if err := check(op, cgo.CNOQuery(cno.native.Handle(), cgo.CNOFieldAll, &native)); err != nil {
-		return CNOParam{}, err
-	}
-	return CNOParam{IA: cno.ia, Agent: cno.native.Agent()}, nil
+	return query(objectOf(cno), cnoQueryOp, InvalidHandleCNO, func() (CNOParam, cgo.Return) {
+		r := cgo.CNOQuery(cno.native.Handle(), cgo.CNOFieldAll, new(cgo.CNOParam)) // only checks that the object is alive in C
+		return CNOParam{IA: cno.ia, Agent: cno.native.Agent()}, r
+	})
 }
 
 // Free frees the notification object. Waiters get ErrClosed. The agent is not called any more. Free

@@ -401,22 +401,17 @@ func (p *epParts) checkCreate(op string, ia *IA, r cgo.Return) error {
 			"Together they may be too much, and with some devices MaxDTOPerEP, %d, is so alone: ask for less. Or have all processes together its %d endpoints, MaxEPs (rdma resource show)?",
 			device.ProblemRefusedAttributes, a.MaxRecvDTOs, a.MaxRequestDTOs, a.MaxRecvIOV, a.MaxRequestIOV, ia.attr.AdapterName, ia.attr.MaxDTOPerEP, ia.attr.MaxEPs))
 	}
-	if err := p.checkRoom(op, r); err != nil {
-		return err
-	}
-	if err := noFile(op, r, p.lacksEVD()); err != nil {
+	if err := p.checkResources(op, r); err != nil {
 		return err
 	}
 	return checkCreate(op, r)
 }
 
-// lacksEVD reports whether a direction cannot be used: the library makes a queue for those, once.
-func (p *epParts) lacksEVD() bool { return p.recv == nil || p.request == nil }
-
-// checkRoom explains that more receives are posted than a receive EVD has room for.
-func (p *epParts) checkRoom(op string, r cgo.Return) error {
+// checkResources explains that more receives are posted than a receive EVD has room for, or that a
+// file is missing: the library makes a queue for directions without an EVD, once.
+func (p *epParts) checkResources(op string, r cgo.Return) error {
 	if r.Type() != cgo.InsufficientResources || r.Subtype() != cgo.ResourceTEVD {
-		return nil
+		return noFile(op, r, p.recv == nil || p.request == nil)
 	}
 	to := "endpoint"
 	if p.srq != nil {

@@ -57,29 +57,25 @@ func (p *epParts) native(d cgo.EPAttr) *cgo.EPAttr {
 	if p.request == nil {
 		d.MaxRequestDTOs, d.MaxRequestIOV = 0, 0
 	}
-	n := &cgo.EPAttr{
-		ServiceType:            d.ServiceType,
-		MaxMessageSize:         cmp.Or(a.MaxMessageSize, d.MaxMessageSize),
-		MaxRDMASize:            cmp.Or(a.MaxRDMASize, d.MaxRDMASize),
-		QOS:                    d.QOS,
-		RecvCompletionFlags:    cmp.Or(cgo.CompletionFlags(a.RecvCompletionFlags), d.RecvCompletionFlags),
-		RequestCompletionFlags: cmp.Or(cgo.CompletionFlags(a.RequestCompletionFlags), d.RequestCompletionFlags),
-		MaxRecvDTOs:            cmp.Or(int32(a.MaxRecvDTOs), d.MaxRecvDTOs),
-		MaxRequestDTOs:         cmp.Or(int32(a.MaxRequestDTOs), d.MaxRequestDTOs),
-		MaxRecvIOV:             cmp.Or(int32(a.MaxRecvIOV), d.MaxRecvIOV),
-		MaxRequestIOV:          cmp.Or(int32(a.MaxRequestIOV), d.MaxRequestIOV),
-		MaxRDMAReadIn:          cmp.Or(int32(a.MaxRDMAReadIn), d.MaxRDMAReadIn),
-		MaxRDMAReadOut:         cmp.Or(int32(a.MaxRDMAReadOut), d.MaxRDMAReadOut),
-		MaxRDMAReadIOV:         cmp.Or(int32(a.MaxRDMAReadIOV), d.MaxRDMAReadIOV),
-		MaxRDMAWriteIOV:        cmp.Or(int32(a.MaxRDMAWriteIOV), d.MaxRDMAWriteIOV),
-	}
+	d.MaxMessageSize = cmp.Or(a.MaxMessageSize, d.MaxMessageSize)
+	d.MaxRDMASize = cmp.Or(a.MaxRDMASize, d.MaxRDMASize)
+	d.RecvCompletionFlags = cmp.Or(cgo.CompletionFlags(a.RecvCompletionFlags), d.RecvCompletionFlags)
+	d.RequestCompletionFlags = cmp.Or(cgo.CompletionFlags(a.RequestCompletionFlags), d.RequestCompletionFlags)
+	d.MaxRecvDTOs = cmp.Or(int32(a.MaxRecvDTOs), d.MaxRecvDTOs)
+	d.MaxRequestDTOs = cmp.Or(int32(a.MaxRequestDTOs), d.MaxRequestDTOs)
+	d.MaxRecvIOV = cmp.Or(int32(a.MaxRecvIOV), d.MaxRecvIOV)
+	d.MaxRequestIOV = cmp.Or(int32(a.MaxRequestIOV), d.MaxRequestIOV)
+	d.MaxRDMAReadIn = cmp.Or(int32(a.MaxRDMAReadIn), d.MaxRDMAReadIn)
+	d.MaxRDMAReadOut = cmp.Or(int32(a.MaxRDMAReadOut), d.MaxRDMAReadOut)
+	d.MaxRDMAReadIOV = cmp.Or(int32(a.MaxRDMAReadIOV), d.MaxRDMAReadIOV)
+	d.MaxRDMAWriteIOV = cmp.Or(int32(a.MaxRDMAWriteIOV), d.MaxRDMAWriteIOV)
 	if a.NoRDMAReadIn {
-		n.MaxRDMAReadIn = 0
+		d.MaxRDMAReadIn = 0
 	}
 	if a.NoRDMAReadOut {
-		n.MaxRDMAReadOut = 0
+		d.MaxRDMAReadOut = 0
 	}
-	return n
+	return &d
 }
 
 // DefaultEPAttr returns what a zero field of EPAttr, or a nil *EPAttr, means on this adapter. It

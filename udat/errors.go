@@ -137,8 +137,8 @@ func check(op string, r cgo.Return) error {
 		return err
 	}
 	if r.Type() == cgo.PrivilegesViolation {
-		if err := machine.Credentials(machine.NodesFolder); err != nil {
-			return withProblem(op, Return(r), err)
+		if err := withProblem(op, Return(r), machine.Credentials(machine.NodesFolder)); err != nil {
+			return err
 		}
 	}
 	return logged(&Error{Op: op, Return: Return(r)})
@@ -146,10 +146,7 @@ func check(op string, r cgo.Return) error {
 
 // fileLimit is the error of a call that takes files, if the process cannot open so many more.
 func fileLimit(op string, files int) error {
-	if err := machine.FileLimit(files); err != nil {
-		return withProblem(op, classError|Return(ErrInsufficientResources), err)
-	}
-	return nil
+	return withProblem(op, classError|Return(ErrInsufficientResources), machine.FileLimit(files))
 }
 
 // noFile returns the error of a call that takes a file, if that is why it failed.
@@ -193,23 +190,23 @@ func invalid(op string, s ReturnSubtype, format string, args ...any) error {
 // interrupted makes the error of a wait that its context ended. It matches both
 // the context's error, which decides whether that was a time-out, and the cause.
 func interrupted(op string, ctx context.Context) error {
-	err, cause := ctx.Err(), context.Cause(ctx)
-	t := ErrInterruptedCall
+	err, t := ctx.Err(), ErrInterruptedCall
 	if errors.Is(err, context.DeadlineExceeded) {
 		t = ErrTimeoutExpired
 	}
-	switch {
-	case cause == nil:
-	case errors.Is(cause, err):
+	if cause := context.Cause(ctx); errors.Is(cause, err) {
 		err = cause
-	default:
+	} else if cause != nil {
 		err = fmt.Errorf("%w: %w", err, cause)
 	}
 	return &Error{Op: op, Return: classError | Return(t), Err: err}
 }
 
-// withProblem returns the error of a call, for a reason that wraps a Problem.
+// withProblem returns the error of a call, for a reason that wraps a Problem, nil for none.
 func withProblem(op string, r Return, reason error) error {
+	if reason == nil {
+		return nil
+	}
 	return logged(&Error{Op: op, Return: r, Detail: reason.Error(), Err: reason})
 }
 

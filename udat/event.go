@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/goudat/goudat/cgo"
@@ -39,12 +40,7 @@ type rareParts struct {
 
 var noRareParts rareParts
 
-func (e Event) parts() *rareParts {
-	if e.rare == nil {
-		return &noRareParts
-	}
-	return e.rare
-}
+func (e Event) parts() *rareParts { return cmp.Or(e.rare, &noRareParts) }
 
 // EP returns the endpoint of a completion, a connection event or an asynchronous error. It is nil
 // for other events, and for a shared receive that soft-RoCE lost: see SRQ.PostRecv.

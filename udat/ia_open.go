@@ -144,10 +144,7 @@ func (ia *IA) checkOpened(op string, transport cgo.IBVTransportType) error {
 	if err := ia.addressGone(op); err != nil || ia.overTCP {
 		return err
 	}
-	if err := machine.Credentials(machine.ConnectionManagerNode); err != nil {
-		return withProblem(op, classError|Return(ErrPrivilegesViolation), err)
-	}
-	return nil
+	return withProblem(op, classError|Return(ErrPrivilegesViolation), machine.Credentials(machine.ConnectionManagerNode))
 }
 
 // asyncQLen is how many errors are kept for a program that does not look.

@@ -127,24 +127,19 @@ type LMRParam struct {
 //	Implements: DAT_RETURN dat_lmr_query(IN DAT_LMR_HANDLE lmr_handle,
 //	    IN DAT_LMR_PARAM_MASK lmr_param_mask, OUT DAT_LMR_PARAM *lmr_param)
 func (lmr *LMR) Query() (LMRParam, error) {
-	const op = "dat_lmr_query"
-	if err := objectOf(lmr).enter(op, InvalidHandleLMR); err != nil {
-		return LMRParam{}, err
-	}
-	defer lmr.obj.Leave()
-	var native cgo.LMRParam
-	if err := check(op, cgo.LMRQuery(lmr.handle, cgo.LMRFieldAll, &native)); err != nil {
-		return LMRParam{}, err
-	}
-	return LMRParam{
-		IA:         lmr.pz.ia,
-		PZ:         lmr.pz,
-		Address:    native.RegisteredAddress,
-		Length:     int(native.RegisteredSize),
-		Privileges: MemPriv(native.MemPriv),
-		LMRContext: native.LMRContext,
-		RMRContext: native.RMRContext,
-	}, nil
+	return query(objectOf(lmr), "dat_lmr_query", InvalidHandleLMR, func() (LMRParam, cgo.Return) {
+		var native cgo.LMRParam
+		r := cgo.LMRQuery(lmr.handle, cgo.LMRFieldAll, &native)
+		return LMRParam{
+			IA:         lmr.pz.ia,
+			PZ:         lmr.pz,
+			Address:    native.RegisteredAddress,
+			Length:     int(native.RegisteredSize),
+			Privileges: MemPriv(native.MemPriv),
+			LMRContext: native.LMRContext,
+			RMRContext: native.RMRContext,
+		}, r
+	})
 }
 
 func (lmr *LMR) address() uint64 { return addressOf(lmr.memory) }

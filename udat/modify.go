@@ -2,6 +2,7 @@ package udat
 
 import (
 	"errors"
+
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/internal/shadow"
 )
@@ -60,19 +61,14 @@ func (ep *EP) Modify(mask EPParamMask, param *EPParam) (err error) {
 	if mask&EPFieldPZ != 0 {
 		call = shadow.ModifyPZ
 	}
-	defer ep.shadow.Begin(call).End(&err)
-	return ep.modify(op, mask, &p)
-}
-
-// modify is Modify for a caller that has locked the requests and entered the parts, old and new.
-func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	defaults, r := ep.ia.defaultAttr()
 	if !r.OK() {
 		return check(op, r)
 	}
+	defer ep.shadow.Begin(call).End(&err)
 	ep.recv.mu.Lock()
 	defer ep.recv.mu.Unlock()
-	if err := ep.join(op, p); err != nil {
+	if err := ep.join(op, &p); err != nil {
 		return err
 	}
 	native := cgo.EPParam{
@@ -84,24 +80,21 @@ func (ep *EP) modify(op string, mask EPParamMask, p *epParts) error {
 	}
 	r = cgo.EPModify(ep.handle, cgo.EPParamMask(mask), &native)
 	if !r.OK() {
-		ep.restore(p)
+		ep.restore(&p)
 	}
 	const remedy = "the endpoint must be unconnected or, except for its protection zone, reserved: Disconnect it, wait for EventConnectionDisconnected, and Reset it, " +
 		"or free its reserved service point; and for other completion flags no receives may be posted: Reset takes them back"
 	if r.Type() == cgo.InvalidState && r.Subtype() == cgo.InvalidStateEVDInUse {
 		return refuse(op, ErrInvalidState, InvalidStateEVDInUse, "events of the endpoint wait on an event dispatcher that it would use no more: take them first")
 	}
-	if err := p.checkRoom(op, r); err != nil {
-		return err
-	}
-	if err := noFile(op, r, p.lacksEVD()); err != nil {
+	if err := p.checkResources(op, r); err != nil {
 		return err
 	}
 	if err := checkState(op, r, remedy); err != nil {
 		return err
 	}
 	former := ep.parts
-	ep.parts = p
+	ep.parts = &p
 	ep.restore(former)
 	ep.recv.pz, ep.request.pz = p.pz, p.pz
 	ep.obj.SetParents(p.parents(ep.ia))

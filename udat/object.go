@@ -64,6 +64,19 @@ func (o *object) check(op string, invalid ReturnSubtype, r cgo.Return) error {
 	return check(op, r)
 }
 
+// query returns what ask does, with the object entered.
+func query[P any](o *object, op string, invalid ReturnSubtype, ask func() (P, cgo.Return)) (p P, err error) {
+	if err := o.enter(op, invalid); err != nil {
+		return p, err
+	}
+	defer o.Leave()
+	answer, r := ask()
+	if r.OK() {
+		p = answer
+	}
+	return p, check(op, r)
+}
+
 // argument is an object that a call takes besides its own.
 type argument struct {
 	object  *object

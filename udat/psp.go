@@ -67,17 +67,12 @@ type PSPParam struct {
 //	Implements: DAT_RETURN dat_psp_query(IN DAT_PSP_HANDLE psp_handle,
 //	    IN DAT_PSP_PARAM_MASK psp_param_mask, OUT DAT_PSP_PARAM *psp_param)
 func (psp *PSP) Query() (PSPParam, error) {
-	const op = "dat_psp_query"
-	if err := objectOf(psp).enter(op, InvalidHandlePSP); err != nil {
-		return PSPParam{}, err
-	}
-	s := &psp.service
-	defer s.obj.Leave()
-	var native cgo.PSPParam
-	if err := check(op, cgo.PSPQuery(cgo.PSPHandle(s.obj.handle), cgo.PSPFieldAll, &native)); err != nil {
-		return PSPParam{}, err
-	}
-	return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd}, nil
+	return query(objectOf(psp), "dat_psp_query", InvalidHandlePSP, func() (PSPParam, cgo.Return) {
+		s := &psp.service
+		var native cgo.PSPParam
+		r := cgo.PSPQuery(cgo.PSPHandle(s.obj.handle), cgo.PSPFieldAll, &native)
+		return PSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd}, r
+	})
 }
 
 // Free ends the service. Unanswered requests are rejected, queued ones included. Accepted

@@ -47,16 +47,9 @@ type PZParam struct {
 //	Implements: DAT_RETURN dat_pz_query(IN DAT_PZ_HANDLE pz_handle,
 //	    IN DAT_PZ_PARAM_MASK pz_param_mask, OUT DAT_PZ_PARAM *pz_param)
 func (pz *PZ) Query() (PZParam, error) {
-	const op = "dat_pz_query"
-	if err := objectOf(pz).enter(op, InvalidHandlePZ); err != nil {
-		return PZParam{}, err
-	}
-	defer pz.obj.Leave()
-	var native cgo.PZParam
-	if err := check(op, cgo.PZQuery(pz.handle, cgo.PZFieldAll, &native)); err != nil {
-		return PZParam{}, err
-	}
-	return PZParam{IA: pz.ia}, nil
+	return query(objectOf(pz), "dat_pz_query", InvalidHandlePZ, func() (PZParam, cgo.Return) {
+		return PZParam{IA: pz.ia}, cgo.PZQuery(pz.handle, cgo.PZFieldAll, new(cgo.PZParam))
+	})
 }
 
 // Free frees the zone. It fails with ErrInvalidState if anything is in it.

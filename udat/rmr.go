@@ -127,8 +127,7 @@ func (rmr *RMR) checkBind(q *workQueue, segment Segment, r cgo.Return) error {
 	case t != ErrInvalidState || ReturnSubtype(r.Subtype()) != NoSubtype:
 		return q.refused(&opBind, len(q.iov), r)
 	}
-	var param cgo.RMRParam
-	if segment.lmr == nil && cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param).OK() && param.LMRTriplet.SegmentLength == 0 {
+	if native, r := rmr.query(); segment.lmr == nil && r.OK() && native.LMRTriplet.SegmentLength == 0 {
 		return refuse(bindOp, ErrInvalidState, NoSubtype, "the region is bound to nothing, or will be: there is no binding to end")
 	}
 	return refuse(bindOp, ErrInvalidState, NoSubtype, "another bind of the region is outstanding: take its completion first")
@@ -151,28 +150,27 @@ type RMRParam struct {
 //	Implements: DAT_RETURN dat_rmr_query(IN DAT_RMR_HANDLE rmr_handle,
 //	    IN DAT_RMR_PARAM_MASK rmr_param_mask, OUT DAT_RMR_PARAM *rmr_param)
 func (rmr *RMR) Query() (RMRParam, error) {
-	const op = "dat_rmr_query"
-	if err := objectOf(rmr).enter(op, InvalidHandleRMR); err != nil {
-		return RMRParam{}, err
-	}
-	defer rmr.obj.Leave()
-	// The library fills all fields. It refuses a mask with the triplet of an unbound region.
-	var param cgo.RMRParam
-	if err := check(op, cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &param)); err != nil {
-		return RMRParam{}, err
-	}
-	p := RMRParam{
-		IA:         rmr.pz.ia,
-		PZ:         rmr.pz,
-		Address:    param.LMRTriplet.VirtualAddress,
-		Length:     int(param.LMRTriplet.SegmentLength),
-		Privileges: MemPriv(param.MemPriv),
-		RMRContext: param.RMRContext,
-	}
-	if lmr := rmr.lmr.Load(); p.Length > 0 && lmr != nil && lmr.lmrContext == param.LMRTriplet.LMRContext {
-		p.LMR = lmr
-	}
-	return p, nil
+	return query(objectOf(rmr), "dat_rmr_query", InvalidHandleRMR, func() (RMRParam, cgo.Return) {
+		native, r := rmr.query()
+		p := RMRParam{
+			IA:         rmr.pz.ia,
+			PZ:         rmr.pz,
+			Address:    native.LMRTriplet.VirtualAddress,
+			Length:     int(native.LMRTriplet.SegmentLength),
+			Privileges: MemPriv(native.MemPriv),
+			RMRContext: native.RMRContext,
+		}
+		if lmr := rmr.lmr.Load(); p.Length > 0 && lmr != nil && lmr.lmrContext == native.LMRTriplet.LMRContext {
+			p.LMR = lmr
+		}
+		return p, r
+	})
+}
+
+// query fills all fields. The library refuses a mask with the triplet of an unbound region.
+func (rmr *RMR) query() (native cgo.RMRParam, r cgo.Return) {
+	r = cgo.RMRQuery(rmr.handle, cgo.RMRFieldAll&^cgo.RMRFieldLMRTriplet, &native)
+	return native, r
 }
 
 // Free frees the region: peers cannot use it any more. It fails with ErrInvalidState until the

@@ -66,17 +66,12 @@ type RSPParam struct {
 //	Implements: DAT_RETURN dat_rsp_query(IN DAT_RSP_HANDLE rsp_handle,
 //	    IN DAT_RSP_PARAM_MASK rsp_param_mask, OUT DAT_RSP_PARAM *rsp_param)
 func (rsp *RSP) Query() (RSPParam, error) {
-	const op = "dat_rsp_query"
-	if err := objectOf(rsp).enter(op, InvalidHandleRSP); err != nil {
-		return RSPParam{}, err
-	}
-	s := &rsp.service
-	defer s.obj.Leave()
-	var native cgo.RSPParam
-	if err := check(op, cgo.RSPQuery(cgo.RSPHandle(s.obj.handle), cgo.RSPFieldAll, &native)); err != nil {
-		return RSPParam{}, err
-	}
-	return RSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, EP: s.ep}, nil
+	return query(objectOf(rsp), "dat_rsp_query", InvalidHandleRSP, func() (RSPParam, cgo.Return) {
+		s := &rsp.service
+		var native cgo.RSPParam
+		r := cgo.RSPQuery(cgo.RSPHandle(s.obj.handle), cgo.RSPFieldAll, &native)
+		return RSPParam{IA: s.ia, ConnQual: ConnQual(native.ConnQual), EVD: s.evd, EP: s.ep}, r
+	})
 }
 
 // Free ends the reservation, and rejects an unanswered request.

@@ -117,17 +117,12 @@ type SRQParam struct {
 //	Implements: DAT_RETURN dat_srq_query(IN DAT_SRQ_HANDLE srq_handle,
 //	    IN DAT_SRQ_PARAM_MASK srq_param_mask, OUT DAT_SRQ_PARAM *srq_param)
 func (srq *SRQ) Query() (SRQParam, error) {
-	const op = "dat_srq_query"
-	if err := objectOf(srq).enter(op, InvalidHandleSRQ); err != nil {
-		return SRQParam{}, err
-	}
-	defer srq.obj.Leave()
-	var native cgo.SRQParam
-	if r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native); !r.OK() {
-		return SRQParam{}, check(op, r)
-	}
-	attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: int(native.MaxRecvIOV), LowWatermark: max(int(native.LowWatermark), 0)}
-	return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, nil
+	return query(objectOf(srq), "dat_srq_query", InvalidHandleSRQ, func() (SRQParam, cgo.Return) {
+		var native cgo.SRQParam
+		r := cgo.SRQQuery(srq.handle, cgo.SRQFieldAll, &native)
+		attr := SRQAttr{MaxRecvDTOs: int(native.MaxRecvDTOs), MaxRecvIOV: int(native.MaxRecvIOV), LowWatermark: max(int(native.LowWatermark), 0)}
+		return SRQParam{IA: srq.ia, PZ: srq.queue.pz, Attr: attr, Outstanding: int(native.OutstandingDTOCount)}, r
+	})
 }
 
 // Resize changes how many receives may be outstanding: 1 to IAAttr.MaxRecvPerSRQ. It loses no

@@ -38,7 +38,7 @@ func (c Color) String() string { return "" }
 }
 
 func TestGenerate(t *testing.T) {
-	got, err := generateFrom(t, "//constants:without Green\n//constants:prefix Err\n//constants:error\n")
+	got, err := generateFrom(t, "//constants:without Gr*n\n//constants:prefix Err\n//constants:error\n")
 	if err != nil {
 		t.Fatal(err)
 	}
