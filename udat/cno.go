@@ -134,13 +134,7 @@ func (cno *CNO) Wait(ctx context.Context) (*EVD, error) {
 //	Implements: DAT_RETURN dat_cno_trigger(IN DAT_CNO_HANDLE cno_handle,
 //	    OUT DAT_EVD_HANDLE *evd_handle)
 func (cno *CNO) Trigger() (*EVD, error) {
-	const op = "dat_cno_trigger"
-	if err := objectOf(cno).enter(op, InvalidHandleCNO); err != nil {
-		return nil, err
-	}
-	defer cno.obj.Leave()
-	evd, r := cno.native.Trigger()
-	return evd, check(op, r)
+	return query(objectOf(cno), "dat_cno_trigger", InvalidHandleCNO, func() (*EVD, cgo.Return) { return cno.native.Trigger() })
 }
 
 // SyscallConn returns the descriptor of the notification object, for event loops such as epoll.

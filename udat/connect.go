@@ -23,13 +23,10 @@ const longestTimeout = (math.MaxUint32 - 1) * time.Microsecond
 
 // microseconds returns a time-out as the library has it, rounded up.
 func microseconds(timeout time.Duration) uint32 {
-	switch {
-	case timeout == TimeoutInfinite:
+	if timeout == TimeoutInfinite {
 		return cgo.TimeoutInfinite
-	case timeout > longestTimeout:
-		timeout = longestTimeout
 	}
-	return uint32((timeout + time.Microsecond - 1) / time.Microsecond)
+	return uint32((min(timeout, longestTimeout) + time.Microsecond - 1) / time.Microsecond)
 }
 
 // Connect asks the service that listens on qual at the adapter with the address remote for a

@@ -19,17 +19,14 @@ import (
 // other operations). Posts to one queue take turns. Modify, Reset, Free and CR.Accept block both
 // queues; Connect, DupConnect, Disconnect and CreateRSP block requests, not receives.
 type EP struct {
-	// A call that changes the endpoint holds request.mu, and may wait for the library meanwhile.
-	// A call that only reads it holds recv.mu. Free, Modify, Reset and Accept hold both.
-
 	obj    object // the gate is the lock of recv
 	ia     *IA
 	handle cgo.EPHandle
 	parts  *epParts // replaced with both locks held
 
-	recv, request workQueue
+	recv, request workQueue // docs/architecture.md says what their locks guard
 
-	changing     atomic.Bool               // such a call holds request.mu: see awaitPosts
+	changing     atomic.Bool               // a call that changes the endpoint holds request.mu: see awaitPosts
 	connectStart atomic.Pointer[time.Time] // for counters; nil unless an attempt is in progress
 
 	shadow *shadow.Shadow // nil without assertions

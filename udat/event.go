@@ -31,10 +31,7 @@ type Event struct {
 
 // rareParts holds what rare events need: the Event of a completion is copied often, and is small.
 type rareParts struct {
-	cr          *CR
-	evd         *EVD
-	srq         *SRQ
-	rmr         *RMR
+	about       any // *CR, *EVD, *SRQ or *RMR
 	privateData []byte
 }
 
@@ -42,21 +39,26 @@ var noRareParts rareParts
 
 func (e Event) parts() *rareParts { return cmp.Or(e.rare, &noRareParts) }
 
+func about[T any](e Event) *T {
+	object, _ := e.parts().about.(*T)
+	return object
+}
+
 // EP returns the endpoint of a completion, a connection event or an asynchronous error. It is nil
 // for other events, and for a shared receive that soft-RoCE lost: see SRQ.PostRecv.
 func (e Event) EP() *EP { return e.ep }
 
 // CR returns the connection request of an EventConnectionRequest, else nil.
-func (e Event) CR() *CR { return e.parts().cr }
+func (e Event) CR() *CR { return about[CR](e) }
 
 // EVD returns the event dispatcher of an EventAsyncErrorEVDOverflow, else nil.
-func (e Event) EVD() *EVD { return e.parts().evd }
+func (e Event) EVD() *EVD { return about[EVD](e) }
 
 // RMR returns the region of an EventRMRBindCompletion, else nil.
-func (e Event) RMR() *RMR { return e.parts().rmr }
+func (e Event) RMR() *RMR { return about[RMR](e) }
 
 // SRQ returns the shared receive queue of an EventSRQLowWatermark, else nil.
-func (e Event) SRQ() *SRQ { return e.parts().srq }
+func (e Event) SRQ() *SRQ { return about[SRQ](e) }
 
 // PrivateData returns what the peer sent with a connection event. Providers pad it: send the exact
 // length along if it matters. For an EventConnectionRequest it is empty: see CR.Query.
@@ -127,14 +129,12 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 	case n == EventSoftware:
 		*event = Event{Number: n, Cookie: uint64(raw.Software().Pointer)}
 	case n == EventAsyncErrorEVDOverflow:
-		about := evd.ia.evdWithHandle(cgo.EVDHandle(raw.AsyncError().Handle))
-		*event = Event{Number: n, rare: &rareParts{evd: about}}
+		*event = Event{Number: n, rare: &rareParts{about: evd.ia.objectWithHandle(cgo.Handle(raw.AsyncError().Handle))}}
 	case n == EventRMRBindCompletion:
 		data := raw.RMRBind()
-		*event = Event{Number: n, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie}
+		*event = Event{Number: n, Operation: DTOBindMW, Status: DTOStatus(data.Status), Cookie: data.UserCookie,
+			rare: &rareParts{about: evd.ia.objectWithHandle(cgo.Handle(data.RMRHandle))}}
 		evd.ia.counters.Load().completed(event.Status)
-		rmr, _ := evd.ia.objectWithHandle(cgo.Handle(data.RMRHandle)).(*RMR)
-		event.rare = &rareParts{rmr: rmr}
 	default:
 		*event = Event{Number: n}
 		data := raw.AsyncError()
@@ -143,7 +143,7 @@ func (evd *EVD) decodeOther(raw *cgo.Event, event *Event) bool {
 			event.ep = o
 		case *SRQ:
 			if data.Reason == cgo.SRQLowWatermarkEvent {
-				*event = Event{Number: EventSRQLowWatermark, rare: &rareParts{srq: o}}
+				*event = Event{Number: EventSRQLowWatermark, rare: &rareParts{about: o}}
 			}
 		}
 	}
@@ -178,7 +178,7 @@ func (evd *EVD) decodeRequest(data *cgo.CRArrivalEventData, event *Event) bool {
 		cgo.CRReject(data.CRHandle, nil)
 		return false
 	}
-	*event = Event{Number: EventConnectionRequest, rare: &rareParts{cr: newCR(s, data)}}
+	*event = Event{Number: EventConnectionRequest, rare: &rareParts{about: newCR(s, data)}}
 	evd.ia.counters.Load().connection(EventConnectionRequest, nil)
 	logging.Connection(cgo.EventConnectionRequest, evd.ia.name, s.obj.Record)
 	if s.ep != nil && s.ep.shadow != nil {

@@ -47,12 +47,10 @@ func (ia *IA) Name() string {
 
 // String returns the Name and, if it differs, the ProviderName.
 func (ia *IA) String() string {
-	switch name := ia.Name(); {
-	case ia == nil || name == ia.providerAttr.ProviderName:
-		return name
-	default:
-		return name + " (" + ia.providerAttr.ProviderName + ")"
+	if ia == nil || ia.name == ia.providerAttr.ProviderName {
+		return ia.Name()
 	}
+	return ia.name + " (" + ia.providerAttr.ProviderName + ")"
 }
 
 // AsyncEVD returns the EVD of the adapter's asynchronous errors. It cannot be freed. A program may

@@ -104,8 +104,6 @@ func (a ProviderAttr) Supports(op DTO) bool {
 }
 
 func cString(b []byte) string {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
-	return string(b)
+	text, _, _ := bytes.Cut(b, []byte{0})
+	return string(text)
 }

@@ -77,11 +77,11 @@ func (ia *IA) openNative(op string) (async cgo.EVDHandle, err error) {
 	entry, library := ia.name, ""
 	if p != nil {
 		// The socket CM provider would leave a device without the port open.
-		if err := opening.MissingPort(p.libraryName, p.instanceData); err != nil {
+		if err := opening.MissingPort(p.Library, p.InstanceData); err != nil {
 			p.drop()
 			return 0, withProblem(op, classError|Return(ErrInvalidParameter)|Return(InvalidArg1), err)
 		}
-		entry, library = p.name, p.libraryName
+		entry, library = p.Name, p.Library
 	} else if library, err = libraryOfEntry(op, ia.name); err != nil {
 		return 0, err
 	}

@@ -1,15 +1,13 @@
 package udat
 
 import (
-	"bufio"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/goudat/goudat/cgo"
 	"github.com/goudat/goudat/udat/device"
+	"github.com/goudat/goudat/udat/internal/machine"
 	"github.com/goudat/goudat/udat/internal/opening"
 	"github.com/goudat/goudat/udat/internal/problem"
 )
@@ -20,9 +18,7 @@ const neededRevision = 3
 
 // What the libraries export to say their revision.
 const (
-	revisionSymbol         = "dat_revision"
-	providerRevisionSymbol = "dapl_revision"
-	versionSymbol          = "dat_version"
+	revisionSymbol = "dat_revision"
 	// In a program that has the libraries inside, for that of libibverbs and librdmacm.
 	staticPrefix = "dat_static_"
 )
@@ -43,7 +39,7 @@ func NativeLibrary() (NativeStack, error) {
 	if err := needLibrary(op); err != nil {
 		return NativeStack{}, err
 	}
-	s := NativeStack{Path: cgo.FileOf(0, "dat_ia_openv"), Version: cgo.Text(0, versionSymbol), Revision: cgo.Number(0, revisionSymbol)}
+	s := NativeStack{Path: cgo.FileOf(0, "dat_ia_openv"), Version: cgo.Text(0, "dat_version"), Revision: cgo.Number(0, revisionSymbol)}
 	s.VerbsPath, s.VerbsVersion = usedFile("ibverbs")
 	s.RDMACMPath, s.RDMACMVersion = usedFile("rdmacm")
 	return s, needRevision(op)
@@ -55,31 +51,10 @@ func usedFile(name string) (path, version string) {
 		return cgo.FileOf(0, staticPrefix+name), version
 	}
 	prefix := "lib" + name + ".so."
-	for _, path := range loadedFiles(prefix) {
+	for _, path := range machine.LoadedFiles(prefix) {
 		return path, strings.TrimPrefix(filepath.Base(path), prefix)
 	}
 	return "", ""
-}
-
-// loadedFiles returns the files with code whose names, without symbolic links, begin so.
-func loadedFiles(prefix string) (paths []string) {
-	maps, err := os.Open("/proc/self/maps")
-	if err != nil {
-		return nil
-	}
-	defer maps.Close()
-	for lines := bufio.NewScanner(maps); lines.Scan(); {
-		// address permissions offset device inode path
-		fields := strings.SplitN(lines.Text(), " ", 6)
-		if len(fields) < 6 || !strings.Contains(fields[1], "x") {
-			continue
-		}
-		path := strings.TrimLeft(fields[5], " ")
-		if strings.HasPrefix(filepath.Base(path), prefix) && !slices.Contains(paths, path) {
-			paths = append(paths, path)
-		}
-	}
-	return paths
 }
 
 // needRevision is needLibrary for calls that use libdat2. It fails if that is not one that this
@@ -88,7 +63,7 @@ func needRevision(op string) error {
 	if err := needLibrary(op); err != nil {
 		return err
 	}
-	copies := loadedFiles("libdat2.")
+	copies := machine.LoadedFiles("libdat2.")
 	if cgo.Text(0, staticPrefix+"ibverbs") != "" {
 		copies = append(copies, cgo.FileOf(0, "dat_ia_openv"))
 	}
@@ -104,7 +79,7 @@ func needRevision(op string) error {
 
 // checkProviderLibrary fails if a provider's library is not of libdat2's revision, which is right.
 func checkProviderLibrary(op string, library cgo.Library) error {
-	revision, needed := cgo.Number(library, providerRevisionSymbol), cgo.Number(0, revisionSymbol)
+	revision, needed := cgo.Number(library, "dapl_revision"), cgo.Number(0, revisionSymbol)
 	if revision == needed {
 		return nil
 	}

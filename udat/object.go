@@ -64,7 +64,7 @@ func (o *object) check(op string, invalid ReturnSubtype, r cgo.Return) error {
 	return check(op, r)
 }
 
-// query returns what ask does, with the object entered.
+// query returns what ask does while the object is alive.
 func query[P any](o *object, op string, invalid ReturnSubtype, ask func() (P, cgo.Return)) (p P, err error) {
 	if err := o.enter(op, invalid); err != nil {
 		return p, err

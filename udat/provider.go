@@ -18,10 +18,8 @@ import (
 // provider is an entry of the library's dynamic registry: a library that this package has loaded
 // and that has registered itself under a name for one device. The lock registry guards it.
 type provider struct {
-	name         string
-	library      cgo.Library
-	libraryName  string
-	instanceData string
+	datconf.Entry
+	loaded       cgo.Library
 	registered   bool // by RegisterProvider, not only because Open was given a device
 	openAdapters int
 }
@@ -62,7 +60,7 @@ func RegisterProvider(name, library, instanceData string) error {
 	if _, ok := providers[name]; ok || known {
 		return refuse(op, ErrProviderAlreadyRegistered, NoSubtype, "there is already an entry %q: choose another name", name)
 	}
-	p, err := addProvider(op, name, library, instanceData)
+	p, err := addProvider(op, datconf.Entry{Name: name, Library: library, InstanceData: instanceData})
 	if err != nil {
 		return err
 	}
@@ -108,45 +106,45 @@ func isInConfig(name string) (bool, error) {
 }
 
 // addProvider makes an entry, whose name is in neither registry.
-func addProvider(op, name, library, instanceData string) (*provider, error) {
+func addProvider(op string, e datconf.Entry) (*provider, error) {
 	failed := func(format string, args ...any) error {
 		return logged(&Error{Op: op, Return: classError | Return(ErrProviderNotFound), Detail: fmt.Sprintf(format, args...), Err: device.ProblemNoLibrary})
 	}
-	loaded, message := cgo.DLOpen(library)
+	loaded, message := cgo.DLOpen(e.Library)
 	if loaded == 0 {
 		if err := fileLimit(op, 1); err != nil {
 			return nil, err
 		}
-		return nil, failed("the provider's library cannot be loaded: %s", opening.LoadFailure(library, message))
+		return nil, failed("the provider's library cannot be loaded: %s", opening.LoadFailure(e.Library, message))
 	}
 	if !cgo.IsProvider(loaded) {
 		cgo.DLClose(loaded)
-		return nil, failed("%s is not the library of a provider: it does not export dat_provider_init and dat_provider_fini", library)
+		return nil, failed("%s is not the library of a provider: it does not export dat_provider_init and dat_provider_fini", e.Library)
 	}
 	if err := checkProviderLibrary(op, loaded); err != nil {
 		cgo.DLClose(loaded)
 		return nil, err
 	}
-	p := &provider{name: name, library: loaded, libraryName: library, instanceData: instanceData}
-	cgo.ProviderInit(loaded, p.info(), instanceData)
+	p := &provider{Entry: e, loaded: loaded}
+	cgo.ProviderInit(loaded, p.info(), e.InstanceData)
 	if !cgo.RegistryKnows(p.info()) {
 		cgo.DLClose(loaded)
-		return nil, failed("%s did not register itself for %q", library, instanceData)
+		return nil, failed("%s did not register itself for %q", e.Library, e.InstanceData)
 	}
-	providers[name] = p
+	providers[e.Name] = p
 	return p, nil
 }
 
 func (p *provider) info() *cgo.ProviderInfo {
 	info := &cgo.ProviderInfo{DaplVersionMajor: cgo.VersionMajor, DaplVersionMinor: cgo.VersionMinor, IsThreadSafe: cgo.ThreadSafe}
-	copy(info.IAName[:], p.name)
+	copy(info.IAName[:], p.Name)
 	return info
 }
 
 func (p *provider) remove() {
-	cgo.ProviderFini(p.library, p.info())
-	cgo.DLClose(p.library)
-	delete(providers, p.name)
+	cgo.ProviderFini(p.loaded, p.info())
+	cgo.DLClose(p.loaded)
+	delete(providers, p.Name)
 }
 
 // drop removes an entry that Open has made, unless adapters of it are open.
@@ -194,19 +192,19 @@ func providerOf(op, name string) (*provider, error) {
 	if p := providers[a.Name]; p != nil {
 		return p, nil
 	}
-	return addProvider(op, a.Name, a.Library, a.InstanceData)
+	return addProvider(op, a.Entry)
 }
 
 // explainOpenFailure adds to the code what a user can do. The caller holds registry.
 func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 	if r.Subtype() == cgo.InvalidStateIAInUse {
 		if p != nil {
-			name = p.name
+			name = p.Name
 		}
 		return withProblem(op, Return(r), fmt.Errorf("%w: that of %q was removed while adapters of this program had it open: close all of them, and open again", device.ProblemNoDevice, name))
 	}
 	if p != nil {
-		return notOpened(op, r, opening.WhyNotOpened(p.libraryName, p.instanceData))
+		return notOpened(op, r, opening.WhyNotOpened(p.Library, p.InstanceData))
 	}
 	infos, err := configProviders()
 	if err != nil {

@@ -76,11 +76,10 @@ func (c *counters) posted(accepted int) {
 
 // refusedPost counts a post that ends with err. The adapter is nil for an object that was not made.
 func (ia *IA) refusedPost(err error) {
-	if err == nil || ia == nil {
-		return
-	}
-	if c := ia.counters.Load(); c != nil {
-		c.refusedPosts.Add(1)
+	if err != nil && ia != nil {
+		if c := ia.counters.Load(); c != nil {
+			c.refusedPosts.Add(1)
+		}
 	}
 }
 

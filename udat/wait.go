@@ -176,9 +176,4 @@ func (e *EventError) Error() string {
 }
 
 // Unwrap returns the event as an error.
-func (e *EventError) Unwrap() error {
-	if e.Event.isCompletion() && e.Event.Status != DTOSuccess {
-		return e.Event.Status
-	}
-	return e.Event.Number
-}
+func (e *EventError) Unwrap() error { return cmp.Or[error](e.Event.Err(), e.Event.Number) }

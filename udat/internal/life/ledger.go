@@ -35,7 +35,7 @@ func OpenLedger(adapter string) *Ledger {
 func (l *Ledger) add(o *Object, parents []*Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if o.free != nil {
+	if o.Free != nil {
 		l.records[o.Serial] = o.Record
 	}
 	o.use(parents)

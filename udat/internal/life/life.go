@@ -17,8 +17,8 @@ import (
 // Object is what is alive, from Born to Seal. The zero value was never born.
 type Object struct {
 	Record
-	free   func() error
-	Ledger *Ledger // that of the adapter: Born takes it from a parent
+	Free   func() error // the object's own, nil for what comes with its adapter
+	Ledger *Ledger      // that of the adapter: Born takes it from a parent
 
 	own   sync.RWMutex
 	gate  Gate // nil until Born, unless SetGate has set it
@@ -56,10 +56,9 @@ const (
 func (o *Object) SetGate(lock sync.Locker) { o.gate = exclusive{lock} }
 
 // Born completes an object once its native counterpart exists, and records it as a user of its
-// parents, which the caller has entered. Nobody else knows the object yet. free is the object's
-// own, nil for what comes with its adapter.
+// parents, which the caller has entered. Nobody else knows the object yet.
 func (o *Object) Born(kind string, free func() error, parents ...*Object) {
-	o.free = free
+	o.Free = free
 	if o.gate == nil {
 		o.gate = &o.own
 	}
@@ -73,9 +72,6 @@ func (o *Object) Born(kind string, free func() error, parents ...*Object) {
 
 // State returns the state. It changes while the gate is held for writing.
 func (o *Object) State() State { return State(o.state.Load()) }
-
-// Free calls the function that Born got.
-func (o *Object) Free() error { return o.free() }
 
 // Enter keeps the object alive until Leave. It returns false if the object is not alive.
 func (o *Object) Enter() bool {

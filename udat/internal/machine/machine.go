@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -74,6 +75,19 @@ func IsSoftware(name string) bool {
 	_, absent := os.Stat(folder)
 	_, err := os.Stat(filepath.Join(folder, "device"))
 	return absent == nil && errors.Is(err, os.ErrNotExist)
+}
+
+// LoadedFiles returns the files with code in this process whose names, without symbolic links,
+// begin so.
+func LoadedFiles(prefix string) (paths []string) {
+	maps, _ := os.ReadFile("/proc/self/maps")
+	for line := range strings.Lines(string(maps)) {
+		m, _ := parseMapping(line)
+		if strings.Contains(m.access, "x") && strings.HasPrefix(filepath.Base(m.file), prefix) && !slices.Contains(paths, m.file) {
+			paths = append(paths, m.file)
+		}
+	}
+	return paths
 }
 
 func processStatus(field string) string {

@@ -52,16 +52,10 @@ func (t *timeslice) over() bool {
 	if t.brief%briefAtOnce != 0 {
 		return false
 	}
-	now := time.Since(processBegun)
-	if now-t.begun < longestSlice || !endSlice(now, betweenSlices) {
+	now, last := time.Since(processBegun), lastSlice.Load()
+	if now-t.begun < longestSlice || now-time.Duration(last) < betweenSlices || !lastSlice.CompareAndSwap(last, int64(now)) {
 		return false
 	}
 	t.begun = now
 	return true
-}
-
-// endSlice ends a timeslice now, and returns true, if none has ended for a time.
-func endSlice(now, after time.Duration) bool {
-	last := lastSlice.Load()
-	return int64(now)-last >= int64(after) && lastSlice.CompareAndSwap(last, int64(now))
 }

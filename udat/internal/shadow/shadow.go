@@ -248,24 +248,23 @@ func (s *Shadow) take(at string, look func() Step, fit func(possible []explanati
 
 func (s *Shadow) compare(at string, step Step, fit func(possible []explanation) []explanation) *Difference {
 	s.history.add(step)
-	if refuted := s.narrow(fit); refuted != nil {
-		return s.difference(Difference{At: at, Impossible: true}, refuted)
+	d, refuted := Difference{At: at, Impossible: true}, s.narrow(fit)
+	if refuted == nil && step.HasState {
+		d = Difference{At: at, Got: step.State}
+		refuted = s.narrow(func(possible []explanation) []explanation {
+			return slices.DeleteFunc(slices.Clone(possible), func(b explanation) bool { return b.state != step.State })
+		})
 	}
-	if !step.HasState {
+	if refuted == nil {
 		return nil
 	}
-	refuted := s.narrow(func(possible []explanation) (after []explanation) {
-		for _, b := range possible {
-			if b.state == step.State {
-				after = append(after, b)
-			}
+	for _, b := range refuted {
+		if b.state != stateNone && !slices.Contains(d.Allowed, b.state) {
+			d.Allowed = append(d.Allowed, b.state)
 		}
-		return after
-	})
-	if refuted != nil {
-		return s.difference(Difference{At: at, Got: step.State}, refuted)
 	}
-	return nil
+	d.History = s.history
+	return &d
 }
 
 // narrow goes on with those of the possible explanations that fit. If none does, it returns what
@@ -283,15 +282,7 @@ func (s *Shadow) narrow(fitting func(possible []explanation) []explanation) (ref
 	return nil
 }
 
-func (s *Shadow) difference(d Difference, refuted []explanation) *Difference {
-	for _, b := range refuted {
-		if b.state != stateNone && !slices.Contains(d.Allowed, b.state) {
-			d.Allowed = append(d.Allowed, b.state)
-		}
-	}
-	d.History = s.history
-	return &d
-}
+
 
 // possible adds to the explanations all that the library may have done since, and that the calls in
 // progress may have. It returns nil if there are no explanations, or more than can be followed.
@@ -363,8 +354,8 @@ func (b explanation) after(m move) (explanation, bool) {
 	return b, true
 }
 
-// StepsKept is how much of its history an endpoint remembers.
-const StepsKept = 64
+// stepsKept is how much of its history an endpoint remembers.
+const stepsKept = 64
 
 // history has the last calls and events of an endpoint.
 type history []Step
@@ -379,7 +370,7 @@ func (h *history) add(s Step) {
 			last.Count++
 			return
 		}
-		if n == StepsKept {
+		if n == stepsKept {
 			*h = slices.Delete(*h, 0, 1)
 		}
 	}
