@@ -110,15 +110,6 @@ func newEVD(ia *IA, handle cgo.EVDHandle, cno cgo.CNOHandle, flags EVDFlags) *EV
 	return evd
 }
 
-// endpoint returns that of an event, nil if it is freed. The caller has locked the queue.
-func (evd *EVD) endpoint(handle cgo.EPHandle) *EP {
-	ep := evd.endpoints[handle]
-	if ep != nil {
-		evd.latest = ep
-	}
-	return ep
-}
-
 // join registers the endpoint. It refuses streams of completions with flags unlike those of others.
 func (evd *EVD) join(op string, ep *EP, streams []CompletionFlags) error {
 	evd.queue.Lock()
@@ -186,17 +177,14 @@ type EVDParam struct {
 //	Implements: DAT_RETURN dat_evd_query(IN DAT_EVD_HANDLE evd_handle,
 //	    IN DAT_EVD_PARAM_MASK evd_param_mask, OUT DAT_EVD_PARAM *evd_param)
 func (evd *EVD) Query() (EVDParam, error) {
-	const op = "dat_evd_query"
-	if err := evd.enter(op); err != nil {
-		return EVDParam{}, err
-	}
-	defer evd.queue.Leave()
-	var native cgo.EVDParam
-	if r := cgo.EVDQuery(evd.queue.Handle(), cgo.EVDFieldAll, &native); !r.OK() {
-		return EVDParam{}, check(op, r)
-	}
-	// The native states are those of udat's own waits.
-	return EVDParam{IA: evd.ia, QLen: int(native.QLen), Disabled: evd.queue.Disabled(), Unwaitable: evd.queue.Unwaitable(), CNO: evd.cno, Flags: EVDFlags(native.Flags)}, nil
+	return query(objectOf(evd), "dat_evd_query", NoSubtype, func() (EVDParam, cgo.Return) {
+		evd.queue.Enter()
+		defer evd.queue.Leave()
+		var native cgo.EVDParam
+		r := cgo.EVDQuery(evd.queue.Handle(), cgo.EVDFieldAll, &native)
+		// The native states are those of udat's own waits.
+		return EVDParam{IA: evd.ia, QLen: int(native.QLen), Disabled: evd.queue.Disabled(), Unwaitable: evd.queue.Unwaitable(), CNO: evd.cno, Flags: EVDFlags(native.Flags)}, r
+	})
 }
 
 // Resize changes the length of the queue to at least minQLen events. It fails with ErrInvalidState

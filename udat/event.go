@@ -96,7 +96,9 @@ func (evd *EVD) decode(events []Event, raws []cgo.Event) (n int) {
 		}
 		dto, ep := raw.DTO(), evd.latest
 		if ep == nil || ep.handle != dto.EPHandle {
-			if ep = evd.endpoint(dto.EPHandle); ep == nil && dto.EPHandle != 0 {
+			if ep = evd.endpoints[dto.EPHandle]; ep != nil {
+				evd.latest = ep
+			} else if dto.EPHandle != 0 {
 				continue
 			}
 		}

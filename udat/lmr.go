@@ -51,18 +51,6 @@ const (
 	knownPrivileges = MemPrivAll | MemPrivIBRemoteAtomic
 )
 
-func (lmr *LMR) check(op string, privileges MemPriv) error {
-	switch {
-	case len(lmr.memory) == 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
-	case privileges == 0 || privileges&^knownPrivileges != 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of MemPrivLocalRead, MemPrivLocalWrite, MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic", privileges)
-	case privileges&(MemPrivRemoteWrite|MemPrivIBRemoteAtomic) != 0 && privileges&MemPrivLocalWrite == 0:
-		return refuse(op, ErrInvalidParameter, InvalidArg6, "remote writes and atomic operations need local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
-	}
-	return nil
-}
-
 // register completes a new region, or lets go of its memory.
 func (lmr *LMR) register(pz *PZ, privileges MemPriv) (_ *LMR, err error) {
 	const op = registerOp
@@ -71,8 +59,13 @@ func (lmr *LMR) register(pz *PZ, privileges MemPriv) (_ *LMR, err error) {
 			lmr.release()
 		}
 	}()
-	if err := lmr.check(op, privileges); err != nil {
-		return nil, err
+	switch {
+	case len(lmr.memory) == 0:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg4, "the memory is empty: it must have at least one byte")
+	case privileges == 0 || privileges&^knownPrivileges != 0:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg6, "the privileges are %v, they must be some of MemPrivLocalRead, MemPrivLocalWrite, MemPrivRemoteRead, MemPrivRemoteWrite and MemPrivIBRemoteAtomic", privileges)
+	case privileges&(MemPrivRemoteWrite|MemPrivIBRemoteAtomic) != 0 && privileges&MemPrivLocalWrite == 0:
+		return nil, refuse(op, ErrInvalidParameter, InvalidArg6, "remote writes and atomic operations need local write: add MemPrivLocalWrite to the privileges, which are %v", privileges)
 	}
 	leave, err := enterAll(op, pz.arguments()...)
 	if err != nil {

@@ -214,7 +214,7 @@ func explainOpenFailure(op, name string, r cgo.Return, p *provider) error {
 	for _, i := range infos {
 		known = append(known, i.IAName)
 	}
-	usable := slices.ContainsFunc(infos, func(i ProviderInfo) bool { return i.IAName == name && i.opens() })
+	usable := slices.Contains(infos, ProviderInfo{name, cgo.VersionMajor, cgo.VersionMinor, false})
 	return notOpened(op, r, opening.WhyEntryNotOpened(name, known, usable))
 }
 
@@ -224,11 +224,6 @@ func notOpened(op string, r cgo.Return, reason error) error {
 		return withProblem(op, classError|Return(ErrInsufficientResources), reason)
 	}
 	return withProblem(op, Return(r), reason)
-}
-
-// opens reports whether dat_ia_open takes the entry.
-func (i ProviderInfo) opens() bool {
-	return i.VersionMajor == cgo.VersionMajor && i.VersionMinor == cgo.VersionMinor && !i.ThreadSafe
 }
 
 // registry guards providers, and opening and closing, which load and unload their libraries.

@@ -27,7 +27,9 @@ func CreateCNO[E any](ia cgo.IAHandle, find func(cgo.EVDHandle) *E) (*CNO[E], cg
 	var err error
 	c.handle, c.watch, r, err = createWatchedCNO(ia, func(cgo.CNOHandle) {
 		if c := forgettable.Value(); c != nil {
-			c.wake()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.parked.wakeSome()
 		}
 	})
 	return c, r, err
@@ -163,10 +165,4 @@ func (c *CNO[E]) Control(f func(fd uintptr)) error {
 		return err
 	}
 	return conn.Control(f)
-}
-
-func (c *CNO[E]) wake() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.parked.wakeSome()
 }

@@ -19,9 +19,11 @@ const freed = cgo.Return(cgo.ClassError) | cgo.Return(cgo.InvalidHandle)
 // room for, and leaves the queue locked. Without events it returns the reason: TimeoutExpired if
 // the context has ended, InvalidHandle if the EVD is freed, or what dat_evd_wait returned.
 func (q *Queue) Wait(ctx context.Context, most, need int) ([]cgo.Event, cgo.Return) {
-	generation, r := q.waiters.begin()
-	if !r.OK() {
-		return nil, r
+	q.waiters.mu.Lock()
+	generation, refused := q.waiters.generation, q.waiters.unwaitable
+	q.waiters.mu.Unlock()
+	if refused {
+		return nil, unwaitable
 	}
 	raw, r := q.tryTake(most, need)
 	if len(raw) == 0 && r.OK() && need == 1 {

@@ -99,16 +99,6 @@ func (p *parked) wakeAll() {
 	*p = slices.Delete(*p, 0, len(*p))
 }
 
-// begin returns the generation of a wait, and an error if none may begin.
-func (w *waiters) begin() (generation int, r cgo.Return) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.unwaitable {
-		r = unwaitable
-	}
-	return w.generation, r
-}
-
 // ended returns why the wait is to end, success if it is not.
 func (w *waiters) ended(ctx context.Context, waiter *waiter) cgo.Return {
 	if ctx.Err() != nil {

@@ -282,8 +282,6 @@ func (s *Shadow) narrow(fitting func(possible []explanation) []explanation) (ref
 	return nil
 }
 
-
-
 // possible adds to the explanations all that the library may have done since, and that the calls in
 // progress may have. It returns nil if there are no explanations, or more than can be followed.
 func (s *Shadow) possible() []explanation {
