@@ -41,7 +41,9 @@ func (lmr *LMR) object() *object { return &lmr.obj }
 func RegisterMemory(pz *PZ, memory []byte, privileges MemPriv) (*LMR, error) {
 	lmr := &LMR{memory: memory[:len(memory):len(memory)]}
 	if len(memory) > 0 {
-		lmr.pin = newPin(memory)
+		lmr.pin = new(runtime.Pinner)
+		lmr.pin.Pin(&memory[0])
+		pins.Store(lmr.pin, nil)
 	}
 	return lmr.register(pz, privileges)
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
-	"unsafe"
 
 	"github.com/goudat/goudat/udat/internal/pages"
 )
@@ -92,13 +91,6 @@ func refusePageSize(pageSize int) error {
 // pins holds the pins of all registered memory. The adapter reaches that until it is deregistered,
 // even when the program has dropped the region, and the runtime ends a program that drops a pin.
 var pins sync.Map
-
-func newPin(memory []byte) *runtime.Pinner {
-	pin := new(runtime.Pinner)
-	pin.Pin(unsafe.SliceData(memory))
-	pins.Store(pin, nil)
-	return pin
-}
 
 func (lmr *LMR) release() {
 	if lmr.pin != nil {
