@@ -35,10 +35,7 @@ func FindAdapter(name string) (*Adapter, error) {
 	case found && kind == "scm":
 		const maxPort = 255
 		rdma, port, found := strings.Cut(rest, "/")
-		number := 0
-		if found {
-			number, _ = strconv.Atoi(port)
-		}
+		number, _ := strconv.Atoi(port)
 		if rdma == "" || strings.ContainsAny(rdma, " \t\n") || found && (number < 1 || number > maxPort) {
 			return nil, fmt.Errorf("the name %q must be scm: and a device, with or without a port, like scm:mlx5_0/1", name)
 		}
