@@ -148,12 +148,17 @@ var (
 	opBind           = operation{call: bindOp, dto: DTOBindMW, needs: knownPrivileges, flagsArg: InvalidArg8}
 )
 
-var batched = [...]*operation{DTOSend: &opSend, DTOReceive: &opReceive, DTORDMARead: &opRDMARead, DTORDMAWrite: &opRDMAWrite}
-
 // batchedOperation returns what a Post does, nil for an operation that is not posted in a batch.
 func batchedOperation(o DTO) *operation {
-	if int(o) < len(batched) {
-		return batched[o]
+	switch o {
+	case DTOSend:
+		return &opSend
+	case DTOReceive:
+		return &opReceive
+	case DTORDMARead:
+		return &opRDMARead
+	case DTORDMAWrite:
+		return &opRDMAWrite
 	}
 	return nil
 }
