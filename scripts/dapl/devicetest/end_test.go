@@ -822,22 +822,29 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 }
 `
 
-// An error of the queue pair breaks a connection for both sides, once.
+// An error of the queue pair breaks a connection for both sides, once, and also if the peer ends it first.
 func TestQueuePairErrorBreaksConnection(t *testing.T) {
 	preloaded(t, brokenQueuePair, func(t *testing.T, a *adapter) {
-		active, passive := a.connectedPair(t) // the passive one was made last
-		passive.postRecv(t, 1)
-		tell(t, "")
-		// The library's thread looks for errors of the device when it is notified of a completion.
-		success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, nil, 2, &cgo.RMRTriplet{}, cgo.CompletionDefault))
-		active.request.next(t)
-		passive.connect.expect(t, cgo.EventConnectionBroken)
-		passive.recv.expectFlushed(t, 1)
-		active.connect.expect(t, cgo.EventConnectionDisconnected)
-		for _, e := range []*endpoint{active, passive} {
-			e.wantState(t, cgo.EPStateDisconnected)
-			reset(t, e)
-			e.connect.empty(t)
+		async := a.newAsyncQueue(t)
+		for _, peerEnds := range []bool{false, true} {
+			active, passive := a.connectedPair(t) // the passive one was made last
+			passive.postRecv(t, 1)
+			tell(t, "")
+			// The library's thread looks for errors of the device when it is notified of a completion.
+			success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, nil, 2, &cgo.RMRTriplet{}, cgo.CompletionDefault))
+			active.request.next(t)
+			async.expect(t, cgo.EventAsyncErrorEPBroken)
+			if peerEnds {
+				success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt))
+			}
+			passive.connect.expect(t, cgo.EventConnectionBroken)
+			passive.recv.expectFlushed(t, 1)
+			active.connect.expect(t, cgo.EventConnectionDisconnected)
+			for _, e := range []*endpoint{active, passive} {
+				e.wantState(t, cgo.EPStateDisconnected)
+				reset(t, e)
+				e.connect.empty(t)
+			}
 		}
 	})
 }
