@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"bytes"
+	"os"
 	"slices"
 	"testing"
 
@@ -402,5 +403,43 @@ func TestSuppressedRequestsFlushed(t *testing.T) {
 		}
 		active.request.empty(t)
 		active.idleSoon(t)
+	})
+}
+
+// postWaits has a post wait before its second lock, when the library's threads see its cookie: it removes the file, and goes
+// on when that is there again.
+const postWaits = `
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	static __thread int taken;
+
+	if (!is_provider() && told() && ++taken == 2) {
+		unlink(told_file());
+		await_told();
+	}
+	return LIBC(pthread_mutex_lock)(mutex);
+}
+`
+
+// A suppressed request is flushed after the end of a connection, though another call ends what is outstanding meanwhile.
+func TestSuppressedRequestBesideEnd(t *testing.T) {
+	preloaded(t, postWaits, func(t *testing.T, a *adapter) {
+		active, passive := a.connectedPair(t)
+		disconnect(t, active, passive)
+		local, remote := active.memory.local(0, 8), passive.memory.remote(0, 8)
+		posted := make(chan cgo.Return)
+		tell(t, "")
+		go func() {
+			posted <- cgo.EPPostRDMAWrite(active.EPHandle, []cgo.LMRTriplet{local}, 1, &remote, cgo.CompletionSuppress)
+		}()
+		eventually(t, "the post waits", func() bool {
+			_, err := os.Stat(os.Getenv(fileVariable))
+			return err != nil
+		})
+		active.postRecv(t, 2)
+		tell(t, "")
+		success(t, "EPPostRDMAWrite", <-posted)
+		untell(t) // no other call is to wait
+		active.request.expectFlushed(t, 1)
 	})
 }
