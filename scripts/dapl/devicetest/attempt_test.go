@@ -287,13 +287,23 @@ func TestTimeoutOfEarlierAttempt(t *testing.T) {
 	})
 }
 
-// A service point that is freed while a request waits goes when that is rejected.
+// A service point that is freed while a request waits goes when that is rejected, or when its connection has ended.
 func TestRejectAfterServicePoint(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, active := a.createListener(t), a.newEndpoint(t)
-		request := a.ask(t, l, active)
-		success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
-		reject(t, request, active)
+		active, passive := a.newEndpoint(t), a.newEndpoint(t)
+		for _, answer := range []func(request cgo.CRHandle){
+			func(request cgo.CRHandle) { reject(t, request, active) },
+			func(request cgo.CRHandle) {
+				accept(t, request, passive.EPHandle, active, passive)
+				disconnect(t, active, passive)
+			},
+		} {
+			l := a.createListener(t)
+			request := a.ask(t, l, active)
+			success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
+			answer(request)
+			reset(t, active)
+		}
 		// The adapter is closed gracefully.
 	})
 }
@@ -493,6 +503,10 @@ func (a *adapter) failAccept(t *testing.T, isReset bool) {
 			continue
 		}
 		outcome(t, "CRAccept", r, cgo.InvalidHandle, cgo.InvalidHandleCR)
+		if !isSocketCM(a) { // the endpoint has the connection now
+			outcome(t, "CRAccept", cgo.CRAccept(request, passive.EPHandle, nil), cgo.InvalidState, 0)
+			outcome(t, "CRQuery", cgo.CRQuery(request, cgo.CRFieldAll, &cgo.CRParam{}), cgo.InvalidState, 0)
+		}
 		success(t, "CRReject", cgo.CRReject(request, nil))
 		passive.wantState(t, cgo.EPStateUnconnected)
 		other := a.newEndpoint(t)
