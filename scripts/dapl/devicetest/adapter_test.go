@@ -3,6 +3,7 @@ package devicetest
 import (
 	"bytes"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,14 +18,33 @@ import (
 // outcome fails the test when a call did not return the type and subtype wanted.
 func outcome(t testing.TB, call string, got cgo.Return, want cgo.ReturnType, subtype cgo.ReturnSubtype) {
 	t.Helper()
-	if got.Type() != want || got.Subtype() != subtype {
-		t.Fatalf("%s returned %v, want %v", call, got, cgo.Return(want)|cgo.Return(subtype))
-	}
+	check(t, got.Type() == want && got.Subtype() == subtype, "%s returned %v, want %v", call, got, cgo.Return(want)|cgo.Return(subtype))
 }
 
 func success(t testing.TB, call string, got cgo.Return) {
 	t.Helper()
 	outcome(t, call, got, cgo.Success, cgo.NoSubtype)
+}
+
+func check(t testing.TB, ok bool, format string, arguments ...any) {
+	t.Helper()
+	if !ok {
+		t.Fatalf(format, arguments...)
+	}
+}
+
+func same[T comparable](t testing.TB, what string, got, want T) {
+	t.Helper()
+	check(t, got == want, "%s: got %v, want %v", what, got, want)
+}
+
+// must returns what a call has made that has to succeed.
+func must[T any](made T, r cgo.Return) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		success(t, "the call", r)
+		return made
+	}
 }
 
 // adapter is an open interface adapter.
@@ -47,8 +67,7 @@ func openAdapter(t testing.TB, name string) *adapter {
 	attr := queryIA(t, a.IAHandle)
 	address := cgo.SockAddrAt(attr.IAAddressPtr)
 	a.address = &address
-	device, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
-	a.device = string(device)
+	a.device = nameOf(attr)
 	a.iwarp = speaksIWARP(t, attr)
 	return a
 }
@@ -64,20 +83,24 @@ func (a *adapter) noHost() *cgo.SockAddr {
 
 func speaksIWARP(t testing.TB, attr cgo.IAAttr) bool {
 	t.Helper()
-	devices, err := device.List()
-	do(t, err)
-	name, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
-	for _, d := range devices {
-		if d.Name == string(name) {
-			return d.Transport == device.TransportIWARP
-		}
-	}
-	t.Fatalf("there is no device %s", name)
-	return false
+	return deviceNamed(t, nameOf(attr)).Transport == device.TransportIWARP
 }
 
-// extended checks the outcome of a call of InfiniBand's extensions, and reports
-// whether the device has them: those of iWARP must refuse it.
+func nameOf(attr cgo.IAAttr) string {
+	name, _, _ := bytes.Cut(attr.AdapterName[:], []byte{0})
+	return string(name)
+}
+
+func deviceNamed(t testing.TB, name string) device.Device {
+	t.Helper()
+	devices, err := device.List()
+	do(t, err)
+	i := slices.IndexFunc(devices, func(d device.Device) bool { return d.Name == name })
+	check(t, i >= 0, "there is no device %s", name)
+	return devices[i]
+}
+
+// extended checks a call of InfiniBand's extensions, and reports whether the device has them. Those of iWARP refuse it.
 func (a *adapter) extended(t testing.TB, call string, r cgo.Return) bool {
 	t.Helper()
 	if a.iwarp {
@@ -105,35 +128,45 @@ func (a *adapter) expectEnd(t testing.TB, q queue) {
 	}
 }
 
+// forEachAdapter runs a test on each adapter; forEachSocketCM and forEachCMA on those of one provider.
 func forEachAdapter(t *testing.T, test func(t *testing.T, a *adapter)) {
-	t.Helper()
-	for _, name := range udattest.Names(t) {
-		t.Run(name, func(t *testing.T) { watch(t); test(t, openAdapter(t, name)) })
-	}
+	forEachNamed(t, func(string) bool { return true }, test)
 }
 
-func queryIA(t testing.TB, ia cgo.IAHandle) (attr cgo.IAAttr) {
-	t.Helper()
-	_, r := cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil)
-	success(t, "IAQuery", r)
-	return attr
-}
-
-// forEachSocketCM is forEachAdapter for adapters of socket CM.
 func forEachSocketCM(t *testing.T, test func(t *testing.T, a *adapter)) {
-	t.Helper()
+	forEachNamed(t, namesSocketCM, test)
+}
+
+func forEachCMA(t *testing.T, test func(t *testing.T, a *adapter)) {
+	forEachNamed(t, func(name string) bool { return !namesSocketCM(name) }, test)
+}
+
+func forEachNamed(t *testing.T, fits func(name string) bool, test func(t *testing.T, a *adapter)) {
 	for _, name := range udattest.Names(t) {
-		if strings.Contains(name, "scm") {
+		if fits(name) {
 			t.Run(name, func(t *testing.T) { watch(t); test(t, openAdapter(t, name)) })
 		}
 	}
 }
 
-// forEachInTestbed is forEachAdapter for tests that change the machine.
-func forEachInTestbed(t *testing.T, test func(t *testing.T, a *adapter)) {
+func namesSocketCM(name string) bool { return strings.Contains(name, "scm") }
+
+func queryIA(t testing.TB, ia cgo.IAHandle) (attr cgo.IAAttr) {
 	t.Helper()
+	must(cgo.IAQuery(ia, cgo.IAFieldAll, &attr, cgo.ProviderFieldNone, nil))(t)
+	return attr
+}
+
+// forEachInTestbed and forEachSocketCMInTestbed are for tests that change the machine.
+func forEachInTestbed(t *testing.T, test func(t *testing.T, a *adapter)) {
 	if udattest.InTestbed(t) {
 		forEachAdapter(t, test)
+	}
+}
+
+func forEachSocketCMInTestbed(t *testing.T, test func(t *testing.T, a *adapter)) {
+	if udattest.InTestbed(t) {
+		forEachSocketCM(t, test)
 	}
 }
 
@@ -147,25 +180,31 @@ func watch(t *testing.T) {
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(udattest.Patience); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in %v: %s", udattest.Patience, what)
-		}
+		check(t, !time.Now().After(deadline), "not in %v: %s", udattest.Patience, what)
 	}
 }
 
-func isSocketCM(a *adapter) bool { return strings.Contains(a.name, "scm") }
+func isSocketCM(a *adapter) bool { return namesSocketCM(a.name) }
 
 func (a *adapter) startConnect(t testing.TB, l *listener, e *endpoint, timeout uint32) {
 	t.Helper()
 	e.connectTo(t, a.address, l.qual, timeout)
 }
 
+// poll takes an event, if there is one.
+func (q queue) poll(t testing.TB) (event cgo.Event, there bool) {
+	t.Helper()
+	r := cgo.EVDDequeue(q.EVDHandle, &event)
+	if r.Type() != cgo.QueueEmpty {
+		success(t, "EVDDequeue", r)
+	}
+	return event, r.OK()
+}
+
 func (q queue) empty(t testing.TB) {
 	t.Helper()
-	var event cgo.Event
-	if r := cgo.EVDDequeue(q.EVDHandle, &event); r.Type() != cgo.QueueEmpty {
-		t.Errorf("there is another event: %v (%v)", event.Number, r)
-	}
+	event, there := q.poll(t)
+	check(t, !there, "there is another event: %v", event.Number)
 }
 
 // queue is an EVD with its own CNO, which a test uses to wait for events.
@@ -179,8 +218,7 @@ const queueLength = 64
 // createCNO and createEVD make what the caller frees; newCNO and newEVD make what is freed when the test ends.
 func (a *adapter) createCNO(t testing.TB) cgo.CNOHandle {
 	t.Helper()
-	cno, r := cgo.CNOCreate(a.IAHandle, 0, 0)
-	success(t, "CNOCreate", r)
+	cno := must(cgo.CNOCreate(a.IAHandle, 0, 0))(t)
 	return cno
 }
 
@@ -193,8 +231,7 @@ func (a *adapter) newCNO(t testing.TB) cgo.CNOHandle {
 
 func (a *adapter) createEVD(t testing.TB, length int32, cno cgo.CNOHandle, flags cgo.EVDFlags) cgo.EVDHandle {
 	t.Helper()
-	evd, r := cgo.EVDCreate(a.IAHandle, length, cno, flags)
-	success(t, "EVDCreate", r)
+	evd := must(cgo.EVDCreate(a.IAHandle, length, cno, flags))(t)
 	return evd
 }
 
@@ -222,15 +259,11 @@ func (q queue) next(t testing.TB) cgo.Event {
 	t.Helper()
 	deadline := time.Now().Add(udattest.Patience)
 	for time.Now().Before(deadline) {
-		var event cgo.Event
-		r := cgo.EVDDequeue(q.EVDHandle, &event)
-		if r.OK() {
+		if event, there := q.poll(t); there {
 			return event
 		}
-		outcome(t, "EVDDequeue", r, cgo.QueueEmpty, cgo.NoSubtype)
 		// A trigger at the end of the time-out is lost.
-		const slice = uint32(time.Second / time.Microsecond)
-		if _, r = cgo.CNOWait(q.cno, slice); r.Type() != cgo.QueueEmpty {
+		if _, r := cgo.CNOWait(q.cno, uint32(time.Second/time.Microsecond)); r.Type() != cgo.QueueEmpty {
 			success(t, "CNOWait", r)
 		}
 	}
@@ -241,22 +274,15 @@ func (q queue) next(t testing.TB) cgo.Event {
 func (q queue) expect(t testing.TB, want cgo.EventNumber) cgo.Event {
 	t.Helper()
 	event := q.next(t)
-	if event.Number != want {
-		t.Fatalf("got the event %v, want %v", event.Number, want)
-	}
+	same(t, "got the event", event.Number, want)
 	return event
 }
 
 // drain takes all waiting events.
 func (q queue) drain(t testing.TB) {
 	t.Helper()
-	for {
-		var event cgo.Event
-		r := cgo.EVDDequeue(q.EVDHandle, &event)
-		if r.Type() == cgo.QueueEmpty {
-			return
-		}
-		success(t, "EVDDequeue", r)
+	for there := true; there; {
+		_, there = q.poll(t)
 	}
 }
 
@@ -272,8 +298,7 @@ func (q queue) completion(t testing.TB, want cgo.EventNumber, cookie uint64) cgo
 
 func (a *adapter) newPZ(t testing.TB) cgo.PZHandle {
 	t.Helper()
-	pz, r := cgo.PZCreate(a.IAHandle)
-	success(t, "PZCreate", r)
+	pz := must(cgo.PZCreate(a.IAHandle))(t)
 	t.Cleanup(func() { success(t, "PZFree", cgo.PZFree(pz)) })
 	return pz
 }
@@ -320,9 +345,7 @@ func (a *adapter) newLongMemory(t testing.TB, pz cgo.PZHandle, length int) *memo
 	m.LMRHandle, m.lmrContext, m.rmrContext, size, r = cgo.LMRCreateVirtual(a.IAHandle, m.address, uint64(length), pz, memoryPrivileges, cgo.VATypeVA)
 	success(t, "LMRCreateVirtual", r)
 	t.Cleanup(func() { success(t, "LMRFree", cgo.LMRFree(m.LMRHandle)) })
-	if size != uint64(length) {
-		t.Errorf("registered %d bytes, want %d", size, length)
-	}
+	check(t, size == uint64(length), "registered %d bytes, want %d", size, length)
 	return m
 }
 
@@ -344,15 +367,8 @@ type endpoint struct {
 
 func endpointAttr() *cgo.EPAttr {
 	return &cgo.EPAttr{
-		ServiceType:    cgo.ServiceTypeRC,
-		MaxMessageSize: memorySize,
-		MaxRDMASize:    memorySize,
-		MaxRecvDTOs:    8,
-		MaxRequestDTOs: 8,
-		MaxRecvIOV:     2,
-		MaxRequestIOV:  2,
-		MaxRDMAReadIn:  2,
-		MaxRDMAReadOut: 2,
+		ServiceType: cgo.ServiceTypeRC, MaxMessageSize: memorySize, MaxRDMASize: memorySize,
+		MaxRecvDTOs: 8, MaxRequestDTOs: 8, MaxRecvIOV: 2, MaxRequestIOV: 2, MaxRDMAReadIn: 2, MaxRDMAReadOut: 2,
 	}
 }
 
@@ -383,9 +399,7 @@ func (a *adapter) makeEndpoint(t testing.TB, p parts) *endpoint {
 	if e.pz == 0 {
 		e.pz = a.newPZ(t)
 	}
-	e.recv = a.newQueue(t, cgo.EVDDTO)
-	e.request = a.newQueue(t, cgo.EVDDTO)
-	e.connect = a.newQueue(t, cgo.EVDConnection)
+	e.recv, e.request, e.connect = a.newQueue(t, cgo.EVDDTO), a.newQueue(t, cgo.EVDDTO), a.newQueue(t, cgo.EVDConnection)
 	e.memory = a.newMemory(t, e.pz)
 	if p.recv != 0 {
 		e.recv.EVDHandle = p.recv
@@ -410,8 +424,7 @@ func (a *adapter) makeEndpoint(t testing.TB, p parts) *endpoint {
 // newBare makes an endpoint of EVDs and a zone that it may lack, and frees it when the test ends.
 func (a *adapter) newBare(t testing.TB, pz cgo.PZHandle, recv, request, connect cgo.EVDHandle, attr *cgo.EPAttr) cgo.EPHandle {
 	t.Helper()
-	ep, r := cgo.EPCreate(a.IAHandle, pz, recv, request, connect, attr)
-	success(t, "EPCreate", r)
+	ep := must(cgo.EPCreate(a.IAHandle, pz, recv, request, connect, attr))(t)
 	t.Cleanup(func() { success(t, "EPFree", cgo.EPFree(ep)) })
 	return ep
 }
@@ -425,9 +438,7 @@ func (e *endpoint) state(t testing.TB) cgo.EPState {
 
 func (e *endpoint) wantState(t testing.TB, want cgo.EPState) {
 	t.Helper()
-	if got := e.state(t); got != want {
-		t.Fatalf("the endpoint is in the state %v, want %v", got, want)
-	}
+	same(t, "the endpoint is in the state", e.state(t), want)
 }
 
 // listener is a service point with a queue for its requests.
@@ -440,16 +451,24 @@ type listener struct {
 // createListener makes one that the caller frees.
 func (a *adapter) createListener(t testing.TB) *listener {
 	t.Helper()
-	l := &listener{requests: a.newQueue(t, cgo.EVDCR)}
-	var r cgo.Return
-	l.PSPHandle, l.qual, r = cgo.PSPCreateAny(a.IAHandle, l.requests.EVDHandle, cgo.PSPConsumer)
+	return a.createListenerOn(t, a.newQueue(t, cgo.EVDCR))
+}
+
+func (a *adapter) createListenerOn(t testing.TB, requests queue) *listener {
+	t.Helper()
+	psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests.EVDHandle, cgo.PSPConsumer)
 	success(t, "PSPCreateAny", r)
-	return l
+	return &listener{psp, qual, requests}
 }
 
 func (a *adapter) listen(t testing.TB) *listener {
 	t.Helper()
-	l := a.createListener(t)
+	return a.listenOn(t, a.newQueue(t, cgo.EVDCR))
+}
+
+func (a *adapter) listenOn(t testing.TB, requests queue) *listener {
+	t.Helper()
+	l := a.createListenerOn(t, requests)
 	t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(l.PSPHandle)) })
 	return l
 }
@@ -502,6 +521,19 @@ func (e *endpoint) deliver(t testing.TB, cookie uint64) {
 	e.request.completion(t, cgo.EventDTOCompletion, cookie)
 }
 
+// postWrite and postRead move bytes of an endpoint's memory, at its beginning, to or from its peer's.
+func (e *endpoint) postWrite(t testing.TB, to *endpoint, length int, cookie uint64, flags cgo.CompletionFlags) {
+	t.Helper()
+	remote := to.memory.remote(0, length)
+	success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, length)}, cookie, &remote, flags))
+}
+
+func (e *endpoint) postRead(t testing.TB, from *endpoint, length int, cookie uint64) {
+	t.Helper()
+	remote := from.memory.remote(0, length)
+	success(t, "EPPostRDMARead", cgo.EPPostRDMARead(e.EPHandle, []cgo.LMRTriplet{e.memory.local(0, length)}, cookie, &remote, cgo.CompletionDefault))
+}
+
 // connect connects two endpoints, and disconnects them when the test ends.
 func (a *adapter) connect(t testing.TB, l *listener, active, passive *endpoint) {
 	t.Helper()
@@ -522,8 +554,7 @@ func disconnect(t testing.TB, e, peer *endpoint) {
 // connectedPair returns an endpoint that has connected and one that has accepted.
 func (a *adapter) connectedPair(t testing.TB) (active, passive *endpoint) {
 	t.Helper()
-	l := a.listen(t)
 	active, passive = a.newEndpoint(t), a.newEndpoint(t)
-	a.connect(t, l, active, passive)
+	a.connect(t, a.listen(t), active, passive)
 	return active, passive
 }

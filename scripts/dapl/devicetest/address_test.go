@@ -1,11 +1,11 @@
 package devicetest
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,24 +16,16 @@ import (
 	"unsafe"
 
 	"github.com/goudat/goudat/cgo"
-	"github.com/goudat/goudat/udat/device"
+
 	"github.com/goudat/goudat/udat/udattest"
 )
 
 // netInterface returns the network interface of the adapter's device.
 func (a *adapter) netInterface(t *testing.T) *net.Interface {
 	t.Helper()
-	devices, err := device.List()
+	i, err := net.InterfaceByName(deviceNamed(t, a.device).Ports[0].Interfaces[0])
 	do(t, err)
-	for _, d := range devices {
-		if d.Name == a.device {
-			i, err := net.InterfaceByName(d.Ports[0].Interfaces[0])
-			do(t, err)
-			return i
-		}
-	}
-	t.Fatalf("there is no device %s", a.device)
-	return nil
+	return i
 }
 
 // linkLocal returns the link-local address of an interface, without a zone.
@@ -51,16 +43,25 @@ func linkLocal(t *testing.T, i *net.Interface) netip.Addr {
 }
 
 // addAddress adds an address to an interface, and removes it when the test ends.
-func addAddress(t *testing.T, i *net.Interface, prefix string, options ...string) {
+func addAddress(t *testing.T, i *net.Interface, prefix string) {
 	t.Helper()
-	ip(t, append([]string{"address", "add", prefix, "dev", i.Name}, options...)...)
-	t.Cleanup(func() { ip(t, "address", "delete", prefix, "dev", i.Name) })
+	changeAddress(t, i, "add", prefix)
+	t.Cleanup(func() { changeAddress(t, i, "delete", prefix) })
 }
 
-// setSetting sets one of the interface's settings of IPv6 until the test ends.
-func setSetting(t *testing.T, i *net.Interface, name, value string) {
+// changeAddress has the kernel look for no duplicates of an IPv6 address.
+func changeAddress(t *testing.T, i *net.Interface, verb, prefix string) {
 	t.Helper()
-	file := "/proc/sys/net/ipv6/conf/" + i.Name + "/" + name
+	line := "ip address " + verb + " " + prefix + " dev " + i.Name
+	if strings.Contains(prefix, ":") {
+		line += " nodad"
+	}
+	command(t, line)
+}
+
+// setFile writes a setting of the kernel until the test ends.
+func setFile(t *testing.T, file, value string) {
+	t.Helper()
 	before, err := os.ReadFile(file)
 	do(t, err)
 	t.Cleanup(func() { os.WriteFile(file, before, 0) })
@@ -70,27 +71,27 @@ func setSetting(t *testing.T, i *net.Interface, name, value string) {
 // reopened runs a test in a process of its own on an adapter of the same provider with another name, and settings.
 func reopened(t *testing.T, a *adapter, name string, test string, environment ...string) {
 	t.Helper()
-	conf := filepath.Join(t.TempDir(), "dat.conf")
 	entry, library, instance := "other-cma", "libdaplofa.so.2", name+" 0"
 	if isSocketCM(a) {
 		entry, library, instance = "other-scm", "libdaploscm.so.2", a.device+" 1"
 	}
-	do(t, os.WriteFile(conf, fmt.Appendf(nil, "%s u2.0 nonthreadsafe default %s dapl.2.0 %q \"\"\n", entry, library, instance), 0o644))
-	runWith(t, "", test, append(environment, "DAT_OVERRIDE="+conf, "UDAT_TEST_IA="+entry)...)
+	runWith(t, "", test, append(environment, config(t, [3]string{entry, library, instance}), "UDAT_TEST_IA="+entry)...)
 }
 
-func remoteOfRequest(t *testing.T, request cgo.CRHandle) netip.Addr {
+// config writes a dat.conf of names, libraries and instance data, and returns the environment with it.
+func config(t *testing.T, entries ...[3]string) string {
 	t.Helper()
-	var param cgo.CRParam
-	success(t, "CRQuery", cgo.CRQuery(request, cgo.CRFieldAll, &param))
-	return cgo.SockAddrAt(param.RemoteIAAddressPtr).Addr()
+	file, lines := filepath.Join(t.TempDir(), "dat.conf"), []byte(nil)
+	for _, e := range entries {
+		lines = fmt.Appendf(lines, "%s u2.0 nonthreadsafe default %s dapl.2.0 %q \"\"\n", e[0], e[1], e[2])
+	}
+	do(t, os.WriteFile(file, lines, 0o644))
+	return "DAT_OVERRIDE=" + file
 }
 
 func (e *endpoint) remote(t *testing.T) netip.Addr {
 	t.Helper()
-	var param cgo.EPParam
-	success(t, "EPQuery", cgo.EPQuery(e.EPHandle, cgo.EPFieldAll, &param))
-	return cgo.SockAddrAt(param.RemoteIAAddressPtr).Addr()
+	return cgo.SockAddrAt(e.query(t).RemoteIAAddressPtr).Addr()
 }
 
 // connectAt connects to an address of the adapter, and expects that both sides report the adapter's own as the peer's.
@@ -100,13 +101,12 @@ func (a *adapter) connectAt(t *testing.T, to netip.Addr) {
 	address := cgo.NewSockAddr(to)
 	active.connectTo(t, &address, l.qual, cgo.TimeoutInfinite)
 	request := l.request(t)
-	if got := remoteOfRequest(t, request); got != own {
-		t.Errorf("to %v: the request comes from %v, want %v", to, got, own)
-	}
+	var param cgo.CRParam
+	success(t, "CRQuery", cgo.CRQuery(request, cgo.CRFieldAll, &param))
+	same(t, "where the request comes from", cgo.SockAddrAt(param.RemoteIAAddressPtr).Addr(), own)
 	accept(t, request, passive.EPHandle, active, passive)
-	if got, peers := active.remote(t), passive.remote(t); got != own || peers != own {
-		t.Errorf("to %v: the endpoints have the peers %v and %v, want %v", to, got, peers, own)
-	}
+	same(t, "the peer", active.remote(t), own)
+	same(t, "the peer's peer", passive.remote(t), own)
 	passive.postPieces(t, passive.memory, 0)
 	exchange(t, active, passive, active.memory, passive.memory, active.request, passive.recv, 1)
 	disconnect(t, active, passive)
@@ -122,9 +122,7 @@ func TestNamesOfAddresses(t *testing.T) {
 		watch(t)
 		forEachAdapter(t, func(t *testing.T, a *adapter) {
 			own := a.address.Addr()
-			if own.String() != want {
-				t.Fatalf("the adapter has the address %v, want %s", own, want)
-			}
+			check(t, own.String() == want, "the adapter has the address %v, want %s", own, want)
 			a.connectAt(t, own)
 			a.connectAt(t, own.WithZone(""))
 		})
@@ -132,45 +130,41 @@ func TestNamesOfAddresses(t *testing.T) {
 	}
 	forEachInTestbed(t, func(t *testing.T, a *adapter) {
 		i := a.netInterface(t)
-		addAddress(t, i, "fd00:78::5/64", "nodad")
+		addAddress(t, i, "fd00:78::5/64")
 		addAddress(t, i, "10.78.0.5/24")
-		local, usual := linkLocal(t, i), a.address.Addr()
+		local, usual, first := linkLocal(t, i), a.address.Addr(), a.address.Addr().String()
+		if usual.Is6() {
+			first = "10.78.0.5"
+		}
 		for name, want := range map[string]string{
-			i.Name:                          "", // IPv4 first
+			i.Name:                          first, // of IPv4
 			usual.String():                  usual.String(),
 			"fd00:78::5":                    "fd00:78::5",
 			"::ffff:10.78.0.5":              "10.78.0.5",
 			local.String():                  local.WithZone(i.Name).String(),
 			local.WithZone(i.Name).String(): local.WithZone(i.Name).String(),
 		} {
-			if want == "" {
-				want = usual.String()
-				if usual.Is6() {
-					want = "10.78.0.5"
-				}
-			}
 			reopened(t, a, name, "^TestNamesOfAddresses$", ownVariable+"="+want, "DAPL_SCM_NETDEV="+name)
 		}
 	})
 }
 
-// An address that is not one of this machine, or that the kernel still looks for duplicates of, opens no adapter; a name
-// of its interface opens one on another.
+// An address of no interface, or one that may be a duplicate, opens no adapter. The interface's name opens one on another.
 func TestUnusableAddresses(t *testing.T) {
 	const child = "DEVICETEST_UNUSABLE"
 	if os.Getenv(child) != "" {
 		for _, name := range udattest.Names(t) {
-			if _, _, r := cgo.IAOpen(name, 8); r.OK() {
-				t.Errorf("%s opens", name)
-			}
+			_, _, r := cgo.IAOpen(name, 8)
+			check(t, !r.OK(), "%s opens", name)
 		}
 		return
 	}
 	forEachInTestbed(t, func(t *testing.T, a *adapter) {
 		i := a.netInterface(t)
-		setSetting(t, i, "accept_dad", "1")
-		setSetting(t, i, "dad_transmits", "60") // seconds
-		addAddress(t, i, "fd00:79::5/64")
+		setFile(t, settings+i.Name+"/accept_dad", "1")
+		setFile(t, settings+i.Name+"/dad_transmits", "60") // seconds
+		command(t, "ip address add fd00:79::5/64 dev "+i.Name)
+		t.Cleanup(func() { changeAddress(t, i, "delete", "fd00:79::5/64") })
 		for _, name := range []string{"fd00:79::5", "fd00:99::1", "::1", "::", "fd00:79::5%nowhere"} {
 			reopened(t, a, name, "^TestUnusableAddresses$", child+"=1", "DAPL_SCM_NETDEV="+name)
 		}
@@ -206,7 +200,6 @@ func TestMappedAddress(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		own := a.address.Addr()
 		if own.Is6() {
-			t.Log("nothing to test: the adapter has no IPv4 address")
 			return
 		}
 		var mapped cgo.SockAddr // NewSockAddr makes an IPv4 one of it
@@ -216,9 +209,7 @@ func TestMappedAddress(t *testing.T) {
 		l, e, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		e.connectTo(t, &mapped, l.qual, cgo.TimeoutInfinite)
 		accept(t, l.request(t), passive.EPHandle, e, passive)
-		if got := e.remote(t); got != own {
-			t.Errorf("the endpoint is connected to %v, want %v", got, own)
-		}
+		same(t, "the endpoint is connected to", e.remote(t), own)
 		disconnect(t, e, passive)
 	})
 }
@@ -241,8 +232,7 @@ func TestLengthOfAddress(t *testing.T) {
 			accept(t, l.request(t), passive.EPHandle, e, passive)
 		}
 		connect((*cgo.SockAddr)(unsafe.Pointer(&pages[end])))
-		var param cgo.EPParam
-		success(t, "EPQuery", cgo.EPQuery(e.EPHandle, cgo.EPFieldAll, &param))
+		param := e.query(t)
 		disconnect(t, e, passive)
 
 		reset(t, e, passive)
@@ -268,6 +258,8 @@ func TestInterfaceWithoutAddress(t *testing.T) {
 	preloaded(t, nullAddress, func(*testing.T, *adapter) {})
 }
 
+const settings = "/proc/sys/net/ipv6/conf/" // of interfaces
+
 func (a *adapter) hasGID(address netip.Addr) bool {
 	files, _ := filepath.Glob("/sys/class/infiniband/" + a.device + "/ports/1/gids/*")
 	return slices.ContainsFunc(files, func(file string) bool {
@@ -278,53 +270,48 @@ func (a *adapter) hasGID(address netip.Addr) bool {
 
 // An address that is taken away and comes back has its GID at another index.
 func TestAddressComesBack(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		own, between, length, options := a.address.Addr(), netip.MustParseAddr("10.78.0.5"), "/24", []string(nil)
+	forEachSocketCMInTestbed(t, func(t *testing.T, a *adapter) {
+		own, between, length := a.address.Addr(), netip.MustParseAddr("10.78.0.5"), "/24"
 		if own.Is6() {
-			between, length, options = netip.MustParseAddr("fd00:78::5"), "/64", []string{"nodad"}
+			between, length = netip.MustParseAddr("fd00:78::5"), "/64"
 		}
+		i := a.netInterface(t)
 		change := func(verb string, address netip.Addr) {
-			ip(t, append([]string{"address", verb, address.String() + length, "dev", a.netInterface(t).Name}, options...)...)
+			changeAddress(t, i, verb, address.String()+length)
 			eventually(t, verb+" "+address.String(), func() bool { return a.hasGID(address) == (verb == "add") })
 		}
 		change("delete", own)
 		change("add", between)
 		change("add", own)
 		change("delete", between)
-		a.connect(t, a.listen(t), a.newEndpoint(t), a.newEndpoint(t))
+		a.connectedPair(t)
 	})
 }
 
 // Socket CM connects over IPv6 while the interface has no link-local address, and over IPv4 while it has no IPv6 at all.
 // The GID at index 0 is still in the table then, and of no use.
 func TestNoLinkLocalAddress(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	forEachSocketCMInTestbed(t, func(t *testing.T, a *adapter) {
 		i := a.netInterface(t)
-		connectFrom := func(t *testing.T, prefix string, options ...string) {
-			addAddress(t, i, prefix, options...)
+		connectFrom := func(t *testing.T, prefix string) {
+			addAddress(t, i, prefix)
 			own := netip.MustParsePrefix(prefix).Addr()
 			eventually(t, "it has its GID", func() bool { return a.hasGID(own) })
 			reopened(t, a, "", "^TestNamesOfAddresses$", ownVariable+"="+own.String(), "DAPL_SCM_NETDEV="+own.String())
 		}
 		t.Run("IPv6", func(t *testing.T) {
 			local := linkLocal(t, i).String() + "/64"
-			ip(t, "address", "delete", local, "dev", i.Name)
-			t.Cleanup(func() { ip(t, "address", "add", local, "dev", i.Name, "nodad") })
-			connectFrom(t, "fd00:78::5/64", "nodad")
+			changeAddress(t, i, "delete", local)
+			t.Cleanup(func() { changeAddress(t, i, "add", local) })
+			connectFrom(t, "fd00:78::5/64")
 		})
 		t.Run("IPv4", func(t *testing.T) {
 			t.Cleanup(func() {
 				if usual := a.address.Addr(); usual.Is6() {
-					ip(t, "address", "add", usual.String()+"/64", "dev", i.Name, "nodad")
+					changeAddress(t, i, "add", usual.String()+"/64")
 				}
 			})
-			setSetting(t, i, "disable_ipv6", "1")
+			setFile(t, settings+i.Name+"/disable_ipv6", "1")
 			connectFrom(t, "10.78.0.5/24")
 		})
 	})
@@ -340,67 +327,45 @@ func TestGIDsOfRequest(t *testing.T) {
 		_, message := p.request(t)
 		gid, other := gidAt(message, senderGIDAt), gidAt(message, otherGIDAt)
 		own := a.address.Addr()
+		right := gid.IsLinkLocalUnicast() && other.Unmap() == own
 		if own.IsLinkLocalUnicast() {
-			if gid != own.WithZone("") || !other.IsUnspecified() {
-				t.Errorf("from %v, the request has the GIDs %v and %v", own, gid, other)
-			}
-		} else if !gid.IsLinkLocalUnicast() || other.Unmap() != own {
-			t.Errorf("from %v, the request has the GIDs %v and %v", own, gid, other)
+			right = gid == own.WithZone("") && other.IsUnspecified()
 		}
-		message = message[otherGIDAt+16 : messageHeader]
-		for _, b := range message {
-			if b != 0 {
-				t.Fatalf("behind is % x", message)
-			}
-		}
+		check(t, right, "from %v, the request has the GIDs %v and %v", own, gid, other)
+		behind := message[otherGIDAt+16 : messageHeader]
+		check(t, len(bytes.Trim(behind, "\x00")) == 0, "behind is % x", behind)
 	})
 }
 
 // A link-local address has that GID alone: the peer may have no route to a global one of the interface.
 func TestGIDsOfLinkLocalAddress(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	forEachSocketCMInTestbed(t, func(t *testing.T, a *adapter) {
 		i := a.netInterface(t)
-		addAddress(t, i, "fd00:78::5/64", "nodad")
+		addAddress(t, i, "fd00:78::5/64")
 		local := linkLocal(t, i).String()
 		reopened(t, a, local, "^TestGIDsOfRequest$", "DAPL_SCM_NETDEV="+local)
 	})
 }
 
-// A connection has the GID of its own address, not that of the adapter's, or the first of the interface: the peer may have a
-// route to that alone.
+// A connection has the GID of its own address: the peer may have a route to that alone.
 func TestGIDOfConnection(t *testing.T) {
-	if !udattest.InTestbed(t) {
-		return
-	}
-	forEachSocketCM(t, func(t *testing.T, a *adapter) {
+	forEachSocketCMInTestbed(t, func(t *testing.T, a *adapter) {
 		i, to := a.netInterface(t), netip.MustParseAddr("fd00:79::5")
-		addAddress(t, i, "fd00:78::5/64", "nodad")
-		addAddress(t, i, to.String()+"/64", "nodad")
+		addAddress(t, i, "fd00:78::5/64")
+		addAddress(t, i, to.String()+"/64")
 		_, message := a.oddPeer(t, to).request(t)
-		if gid := gidAt(message, otherGIDAt); gid != to {
-			t.Errorf("from %v, the request has the GID %v", to, gid)
-		}
+		same(t, "the GID of the request", gidAt(message, otherGIDAt), to)
 	})
 }
 
 // Socket CM connects with a peer that has the GID at index 0, as another dapl has it, in both directions.
 func TestPeerWithFirstGID(t *testing.T) {
 	const child = "DEVICETEST_FIRST_GID"
-	if !udattest.InTestbed(t) {
-		return
-	}
 	if os.Getenv(child) == "" {
-		forEachSocketCM(t, func(t *testing.T, a *adapter) {
-			conf := filepath.Join(t.TempDir(), "dat.conf")
-			var entries []byte
-			for _, name := range []string{"first-scm", "other-scm"} {
-				entries = fmt.Appendf(entries, "%s u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 \"%s 1\" \"\"\n", name, a.device)
-			}
-			do(t, os.WriteFile(conf, entries, 0o644))
-			runWith(t, "", "^TestPeerWithFirstGID$", child+"=1", "DAT_OVERRIDE="+conf)
+		forEachSocketCMInTestbed(t, func(t *testing.T, a *adapter) {
+			const library = "libdaploscm.so.2"
+			entries := config(t, [3]string{"first-scm", library, a.device + " 1"}, [3]string{"other-scm", library, a.device + " 1"})
+			runWith(t, "", "^TestPeerWithFirstGID$", child+"=1", entries)
 		})
 		return
 	}
@@ -408,31 +373,12 @@ func TestPeerWithFirstGID(t *testing.T) {
 	first := openAdapter(t, "first-scm")
 	do(t, os.Unsetenv("DAPL_SCM_GID_INDEX"))
 	other := openAdapter(t, "other-scm")
-	for _, from := range []*adapter{first, other} {
-		to := first
-		if from == first {
-			to = other
-		}
+	for from, to := range map[*adapter]*adapter{first: other, other: first} {
 		l, active, passive := to.listen(t), from.newEndpoint(t), to.newEndpoint(t)
 		from.connect(t, l, active, passive)
 		passive.postPieces(t, passive.memory, 0)
 		exchange(t, active, passive, active.memory, passive.memory, active.request, passive.recv, 1)
 		disconnect(t, active, passive)
-	}
-}
-
-// changeHardwareAddress has the neighbor table say that the adapter's address has another hardware address. This machine
-// itself does not look for it there.
-func (a *adapter) changeHardwareAddress(t *testing.T) {
-	t.Helper()
-	devices, err := device.List()
-	do(t, err)
-	for _, d := range devices {
-		if d.Name == a.device {
-			address, netdev := a.address.Addr().String(), d.Ports[0].Interfaces[0]
-			ip(t, "neigh", "replace", address, "lladdr", "02:00:00:00:00:99", "dev", netdev)
-			ip(t, "neigh", "del", address, "dev", netdev)
-		}
 	}
 }
 
@@ -442,7 +388,10 @@ func TestChangedHardwareAddress(t *testing.T) {
 		l, active, passive, late, answer := a.listen(t), a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t), a.newEndpoint(t)
 		a.connect(t, l, active, passive)
 		request := a.ask(t, l, late)
-		a.changeHardwareAddress(t)
+		// This machine itself does not look for it there.
+		neighbor, on := a.address.Addr().String(), " dev "+a.netInterface(t).Name
+		command(t, "ip neigh replace "+neighbor+" lladdr 02:00:00:00:00:99"+on)
+		command(t, "ip neigh del "+neighbor+on)
 		a.connect(t, l, a.newEndpoint(t), a.newEndpoint(t)) // its events come later
 		active.connect.empty(t)
 		passive.connect.empty(t)
@@ -452,34 +401,24 @@ func TestChangedHardwareAddress(t *testing.T) {
 
 		success(t, "CRAccept", cgo.CRAccept(request, answer.EPHandle, nil))
 		ends, peers := late.connect.next(t).Number, answer.connect.next(t).Number
-		if (ends == cgo.EventConnectionEstablished) != (peers == cgo.EventConnectionEstablished) {
-			t.Errorf("the attempt ends with %v, and with %v for the peer", ends, peers)
-		}
+		check(t, (ends == cgo.EventConnectionEstablished) == (peers == cgo.EventConnectionEstablished),
+			"the attempt ends with %v, and with %v for the peer", ends, peers)
 	})
 }
 
-// quickNeighbours has the kernel look for a neighbor three times in 0.3 seconds instead of 3, and CMA look twice as long.
-func quickNeighbours(t *testing.T) {
-	t.Helper()
-	files, err := filepath.Glob("/proc/sys/net/ipv[46]/neigh/*/retrans_time_ms")
-	do(t, err)
-	for _, file := range files {
-		before, err := os.ReadFile(file)
-		do(t, err)
-		do(t, os.WriteFile(file, []byte("100"), 0))
-		t.Cleanup(func() { os.WriteFile(file, before, 0) })
-	}
-	t.Setenv("DAPL_CM_ARP_TIMEOUT_MS", "300")
-	t.Setenv("DAPL_CM_ARP_RETRY_COUNT", "2")
-}
-
-// An address that no host has is unreachable. An attempt with a short time-out does not learn that, whatever earlier ones
-// have the kernel do.
+// An address that no host has is unreachable, whatever earlier attempts with short time-outs have the kernel do.
 func TestUnreachableHost(t *testing.T) {
 	if !udattest.InTestbed(t) {
 		return
 	}
-	quickNeighbours(t)
+	// The kernel looks for a neighbor three times in 0.3 seconds instead of 3, and CMA twice as long.
+	files, err := filepath.Glob("/proc/sys/net/ipv[46]/neigh/*/retrans_time_ms")
+	do(t, err)
+	for _, file := range files {
+		setFile(t, file, "100")
+	}
+	t.Setenv("DAPL_CM_ARP_TIMEOUT_MS", "300")
+	t.Setenv("DAPL_CM_ARP_RETRY_COUNT", "2")
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		address := a.noHost()
 		for range 10 {
@@ -512,20 +451,17 @@ int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 func TestErrorsOfSocket(t *testing.T) {
 	preloadedSocketCM(t, failedSocket, func(t *testing.T, a *adapter) {
 		l, e := a.listen(t), a.newEndpoint(t)
-		for _, failure := range []struct {
-			error syscall.Errno
-			event cgo.EventNumber
-		}{
-			{syscall.EHOSTUNREACH, cgo.EventConnectionUnreachable},
-			{syscall.ENETUNREACH, cgo.EventConnectionUnreachable},
-			{syscall.ETIMEDOUT, cgo.EventConnectionUnreachable},
-			{syscall.ECONNREFUSED, cgo.EventConnectionNonPeerRejected},
-			{syscall.ECONNRESET, cgo.EventConnectionNonPeerRejected},
-			{syscall.ENOBUFS, cgo.EventConnectionBroken},
+		for failure, event := range map[syscall.Errno]cgo.EventNumber{
+			syscall.EHOSTUNREACH: cgo.EventConnectionUnreachable,
+			syscall.ENETUNREACH:  cgo.EventConnectionUnreachable,
+			syscall.ETIMEDOUT:    cgo.EventConnectionUnreachable,
+			syscall.ECONNREFUSED: cgo.EventConnectionNonPeerRejected,
+			syscall.ECONNRESET:   cgo.EventConnectionNonPeerRejected,
+			syscall.ENOBUFS:      cgo.EventConnectionBroken,
 		} {
-			t.Setenv("DEVICETEST_ERROR", strconv.Itoa(int(failure.error)))
+			t.Setenv("DEVICETEST_ERROR", strconv.Itoa(int(failure)))
 			a.startConnect(t, l, e, cgo.TimeoutInfinite)
-			e.connect.expect(t, failure.event)
+			e.connect.expect(t, event)
 			reset(t, e)
 		}
 	})
@@ -534,31 +470,23 @@ func TestErrorsOfSocket(t *testing.T) {
 // namespaceVariable says that this process has a network namespace of its own.
 const namespaceVariable = "DEVICETEST_NAMESPACE"
 
-// An adapter opens and closes though the loopback interface is down, with an address or, as in a new network namespace,
-// with none.
+// An adapter opens and closes though the loopback interface is down, with an address or, as in a new namespace, with none.
 func TestOpenWithoutLoopback(t *testing.T) {
 	if os.Getenv(namespaceVariable) == "" {
 		if !udattest.InTestbed(t) {
 			return
 		}
-		self, err := os.Executable()
-		do(t, err)
-		c := exec.CommandContext(udattest.Context(t), self, "-test.v", "-test.run", "^TestOpenWithoutLoopback$")
-		c.Env = append(os.Environ(), namespaceVariable+"=1", "DAPL_SCM_NETDEV=own")
+		c := newProcess(t, "", "^TestOpenWithoutLoopback$", namespaceVariable+"=1", "DAPL_SCM_NETDEV=own")
 		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-		out, err := c.CombinedOutput()
-		t.Logf("%s", out)
-		if err != nil {
-			t.Errorf("a process of its own: %v", err)
-		}
+		runProcess(t, c)
 		return
 	}
 	watch(t)
-	ip(t, "link", "add", "own", "type", "dummy")
-	ip(t, "address", "add", "192.0.2.1/24", "dev", "own") // which the adapter takes as its own
+	command(t, "ip link add own type dummy")
+	command(t, "ip address add 192.0.2.1/24 dev own") // which the adapter takes as its own
 	openAll := func() {
 		for _, name := range udattest.Names(t) {
-			if strings.Contains(name, "scm") {
+			if namesSocketCM(name) {
 				ia, _, r := cgo.IAOpen(name, 8)
 				success(t, "IAOpen", r)
 				success(t, "IAClose", cgo.IAClose(ia, cgo.CloseGraceful))
@@ -566,16 +494,9 @@ func TestOpenWithoutLoopback(t *testing.T) {
 		}
 	}
 	openAll()
-	ip(t, "link", "set", "lo", "up") // which adds the address
-	ip(t, "link", "set", "lo", "down")
+	command(t, "ip link set lo up") // which adds the address
+	command(t, "ip link set lo down")
 	openAll()
-}
-
-func ip(t *testing.T, arguments ...string) {
-	t.Helper()
-	if out, err := exec.Command("ip", arguments...).CombinedOutput(); err != nil {
-		t.Fatalf("ip: %v: %s", err, out)
-	}
 }
 
 // failedSend makes the next send of what wakes the thread fail once the file exists, as if there were no memory.

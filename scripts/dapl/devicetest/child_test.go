@@ -5,7 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+	"strings"
+
 	"testing"
 	"time"
 
@@ -101,8 +102,7 @@ func buildPreload(t *testing.T, source string) string {
 	return between.Preload(t, prelude+source, fmt.Sprintf("-DTHREAD_DELAY_US=%d", threadDelay.Microseconds()))
 }
 
-// inChild runs the test in a new process for each adapter, with a preloaded library. It reports whether this is such a
-// process.
+// inChild runs the test in a new process for each adapter, with a preloaded library, and reports whether this is one.
 func inChild(t *testing.T, source string, environment ...string) bool {
 	t.Helper()
 	if os.Getenv(childVariable) != "" {
@@ -123,6 +123,17 @@ func preloaded(t *testing.T, source string, test func(t *testing.T, a *adapter),
 	}
 }
 
+// preloadedWith is preloaded for each of some settings, words of the environment.
+func preloadedWith(t *testing.T, source string, settings []string, test func(t *testing.T, a *adapter)) {
+	t.Helper()
+	for _, setting := range settings {
+		if inChild(t, source, strings.Fields(setting)...) {
+			forEachAdapter(t, test)
+			return
+		}
+	}
+}
+
 // preloadedSocketCM is preloaded for adapters of socket CM.
 func preloadedSocketCM(t *testing.T, source string, test func(t *testing.T, a *adapter)) {
 	t.Helper()
@@ -134,12 +145,19 @@ func preloadedSocketCM(t *testing.T, source string, test func(t *testing.T, a *a
 // runWith runs tests of this program in a new process with a preloaded library.
 func runWith(t *testing.T, library, tests string, environment ...string) {
 	t.Helper()
-	self, err := os.Executable()
-	do(t, err)
-	c := exec.CommandContext(udattest.Context(t), self, "-test.v", "-test.run", tests)
-	c.Cancel = func() error { return c.Process.Signal(syscall.SIGQUIT) } // so that it tells where it waits
-	c.WaitDelay = udattest.Patience
-	c.Env = append(append(os.Environ(), "LD_PRELOAD="+library, childVariable+"=1", fileVariable+"="+filepath.Join(t.TempDir(), "file")), environment...)
+	runProcess(t, newProcess(t, library, tests, environment...))
+}
+
+func newProcess(t *testing.T, library, tests string, environment ...string) *exec.Cmd {
+	t.Helper()
+	own := []string{childVariable + "=1", fileVariable + "=" + filepath.Join(t.TempDir(), "file")}
+	c := between.Command(udattest.Context(t), library, append(own, environment...)...)
+	c.Args = append(c.Args, "-test.v", "-test.run", tests)
+	return c
+}
+
+func runProcess(t *testing.T, c *exec.Cmd) {
+	t.Helper()
 	out, err := c.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {

@@ -1,6 +1,7 @@
 package devicetest
 
 import (
+	"io"
 	"os"
 	"strconv"
 	"testing"
@@ -10,73 +11,66 @@ import (
 	"github.com/goudat/goudat/udat/udattest"
 )
 
-// Faults of the published library when connections end, are aborted, or find no room for their events. Most of them end
-// the process or stop its connection management.
+// Faults of the published library when connections end, are aborted, or find no room for their events.
 
-// An endpoint that was reset connects again like a new one, and disconnects.
-func TestDisconnectAfterReset(t *testing.T) {
+// forEachConnected runs a test in some rounds with endpoints that it connects: the first is active in each other round. The
+// test ends the connection. The endpoints are reset then, and have no further event of it.
+func forEachConnected(t *testing.T, rounds int, test func(t *testing.T, a *adapter, one, other *endpoint, round int)) {
+	t.Helper()
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		for range 3 {
+		l, one, other := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
+		for round, active, passive := 0, one, other; round < rounds; round, active, passive = round+1, passive, active {
 			a.connect(t, l, active, passive)
-			segments := []cgo.LMRTriplet{active.memory.local(0, 64)}
-			success(t, "EPPostRecv", cgo.EPPostRecv(active.EPHandle, segments, 1, cgo.CompletionDefault))
-			disconnect(t, active, passive)
-			active.recv.next(t)
-			reset(t, active, passive)
+			test(t, a, one, other, round)
+			reset(t, one, other)
+			one.connect.empty(t)
+			other.connect.empty(t)
 		}
 	})
 }
 
-// An aborted connect is not established later.
-func TestAbortedConnect(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		request := a.ask(t, l, active)
-		active.abort(t)
-		if !cgo.CRAccept(request, passive.EPHandle, nil).OK() {
-			success(t, "CRReject", cgo.CRReject(request, nil))
-		} else if isSocketCM(a) { // CMA tells the peer when the endpoint is freed
-			if event := passive.connect.next(t); event.Number == cgo.EventConnectionEstablished {
-				t.Error("the peer is told that the connection is established")
-			}
-		}
-		// Another connection takes as long as the answer would have taken.
-		a.connectedPair(t)
-		active.connect.empty(t)
-		cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
+// end begins to disconnect.
+func (e *endpoint) end(t testing.TB, flags cgo.CloseFlags) {
+	t.Helper()
+	success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, flags))
+}
+
+// wantDisconnected expects that a disconnect, of whichever side, has ended the connection.
+func wantDisconnected(t testing.TB, endpoints ...*endpoint) {
+	t.Helper()
+	for _, e := range endpoints {
+		e.connect.expect(t, cgo.EventConnectionDisconnected)
+	}
+}
+
+// An endpoint that was reset connects again like a new one, and disconnects.
+func TestDisconnectAfterReset(t *testing.T) {
+	forEachConnected(t, 3, func(t *testing.T, _ *adapter, one, other *endpoint, _ int) {
+		one.postRecv(t, 1)
+		disconnect(t, one, other)
+		one.recv.next(t)
 	})
 }
 
 // The requests that find no room are rejected, and the service point continues.
 func TestFullRequestQueue(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		requests := a.newEVD(t, 1, 0, cgo.EVDCR)
-		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, requests, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
-		t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(psp)) })
-		var param cgo.EVDParam
-		success(t, "EVDQuery", cgo.EVDQuery(requests, cgo.EVDFieldAll, &param))
-
-		active := a.newRacer(t, 1)
 		const beyond = 4
-		eps := make([]cgo.EPHandle, int(param.QLen)+beyond)
+		l := a.listenOn(t, queue{EVDHandle: a.newEVD(t, 1, 0, cgo.EVDCR)})
+		active, length := a.newRacer(t, 1), int(l.requests.length(t))
+		eps := make([]cgo.EPHandle, length+beyond)
 		for i := range eps {
 			eps[i] = active.newEndpoint(t)
-			success(t, "EPConnect", cgo.EPConnect(eps[i], a.address, qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
+			active.connectTo(t, l, eps[i], "")
 		}
 		for range beyond {
 			active.connect.expect(t, cgo.EventConnectionNonPeerRejected)
 		}
-		for answered := 0; answered < int(param.QLen); {
+		for range length { // one that is full would not trigger a CNO
 			var event cgo.Event
-			if !cgo.EVDDequeue(requests, &event).OK() {
-				time.Sleep(time.Millisecond) // the EVD has no CNO, as one that is full would not trigger it
-				continue
-			}
+			eventually(t, "a request", func() bool { return cgo.EVDDequeue(l.requests.EVDHandle, &event).OK() })
 			success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
 			active.connect.expect(t, cgo.EventConnectionPeerRejected)
-			answered++
 		}
 		active.end(t, eps...)
 		a.connectedPair(t)
@@ -86,32 +80,23 @@ func TestFullRequestQueue(t *testing.T) {
 // A connection whose event finds no room ends. Other connections can be established.
 func TestFullConnectionQueue(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l := a.listen(t)
-		active, pz, done := a.newRacer(t, 1), a.newPZ(t), a.newQueue(t, cgo.EVDDTO)
+		l, active, pz, done := a.listen(t), a.newRacer(t, 1), a.newPZ(t), a.newQueue(t, cgo.EVDDTO)
 		full := a.newEVD(t, 1, 0, cgo.EVDConnection)
-		var param cgo.EVDParam
-		success(t, "EVDQuery", cgo.EVDQuery(full, cgo.EVDFieldAll, &param))
-
+		length := queue{EVDHandle: full}.length(t)
 		const beyond = 2
-		var from, to []cgo.EPHandle
-		for i := range int(param.QLen) + beyond {
-			from = append(from, active.newEndpoint(t))
-			success(t, "EPConnect", cgo.EPConnect(from[i], a.address, l.qual, cgo.TimeoutInfinite, nil, cgo.QOSBestEffort, cgo.ConnectDefault))
-			ep, r := cgo.EPCreate(a.IAHandle, pz, done.EVDHandle, done.EVDHandle, full, endpointAttr())
-			success(t, "EPCreate", r)
-			to = append(to, ep)
-			success(t, "CRAccept", cgo.CRAccept(l.request(t), ep, nil))
+		for i := range length + beyond {
+			from := active.newEndpoint(t)
+			defer active.end(t, from)
+			active.connectTo(t, l, from, "")
+			to := a.newBare(t, pz, done.EVDHandle, done.EVDHandle, full, endpointAttr())
+			defer cgo.EPDisconnect(to, cgo.CloseAbrupt)
+			success(t, "CRAccept", cgo.CRAccept(l.request(t), to, nil))
 			active.connect.expect(t, cgo.EventConnectionEstablished)
-			if i >= int(param.QLen) {
+			if i >= length {
 				active.connect.expect(t, cgo.EventConnectionDisconnected)
 			}
 		}
 		a.connectedPair(t)
-		active.end(t, from...)
-		for _, ep := range to {
-			cgo.EPDisconnect(ep, cgo.CloseAbrupt)
-			success(t, "EPFree", cgo.EPFree(ep))
-		}
 	})
 }
 
@@ -139,15 +124,11 @@ func TestRejectReserved(t *testing.T) {
 func TestSharedReceiveFails(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		passive, shared := a.newSharing(t)
-		srq := shared.SRQHandle
 		a.newBare(t, 0, passive.recv.EVDHandle, passive.request.EVDHandle, passive.connect.EVDHandle, endpointAttr())
 		active := a.newPeer(t, passive)
-		success(t, "SRQPostRecv", cgo.SRQPostRecv(srq, []cgo.LMRTriplet{passive.memory.local(0, 4)}, 1))
+		success(t, "SRQPostRecv", cgo.SRQPostRecv(shared.SRQHandle, []cgo.LMRTriplet{passive.memory.local(0, 4)}, 1))
 		success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, 64)}, 2, cgo.CompletionDefault))
-		failed := passive.recv.next(t)
-		if failed.DTO().Status == cgo.DTOSuccess {
-			t.Error("64 bytes were received in 4")
-		}
+		passive.recv.expectFlushed(t, 1) // 64 bytes do not go into 4
 		a.expectEnd(t, passive.connect)
 		active.request.next(t)
 		cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt)
@@ -162,9 +143,7 @@ func TestPostWithoutQueuePair(t *testing.T) {
 		e = &endpoint{EPHandle: bare, memory: e.memory}
 		wantNotReady(t, e)
 		local, remote := e.memory.local(0, 8), e.memory.remote(0, 8)
-		if cgo.IBPostFetchAndAdd(e.EPHandle, 1, &local, 1, &remote, cgo.CompletionDefault).OK() {
-			t.Error("an endpoint without a queue pair takes an atomic operation")
-		}
+		check(t, !cgo.IBPostFetchAndAdd(e.EPHandle, 1, &local, 1, &remote, cgo.CompletionDefault).OK(), "an endpoint without a queue pair takes an atomic operation")
 	})
 }
 
@@ -173,43 +152,30 @@ func wantNotReady(t *testing.T, e *endpoint) {
 	t.Helper()
 	segments := []cgo.LMRTriplet{e.memory.local(0, 8)}
 	outcome(t, "EPPostRecv", cgo.EPPostRecv(e.EPHandle, segments, 1, cgo.CompletionDefault), cgo.InvalidState, cgo.InvalidStateEPNotReady)
-	if cgo.EPPostSend(e.EPHandle, segments, 1, cgo.CompletionDefault).OK() {
-		t.Error("an endpoint without a queue pair takes a send")
-	}
+	check(t, !cgo.EPPostSend(e.EPHandle, segments, 1, cgo.CompletionDefault).OK(), "an endpoint without a queue pair takes a send")
 }
 
 // A request that fails ends the connection for both sides, once: a write that the peer does not permit, and a send that is
 // flushed although nobody ends the connection.
 func TestFailureEndsBothSides(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, foreign := a.listen(t), a.newMemory(t, a.newPZ(t)).local(0, memorySize)
-		one, other := a.newEndpoint(t), a.newEndpoint(t)
-		for name, fail := range map[string]func() cgo.Return{
-			"write": func() cgo.Return { return a.failWrite(one, other, foreign) },
-			"send": func() cgo.Return {
-				return cgo.EPPostSend(one.EPHandle, []cgo.LMRTriplet{foreign}, 1, cgo.CompletionDefault)
-			},
-		} {
-			// The side that has accepted fails in the second round.
-			for _, pair := range [][2]*endpoint{{one, other}, {other, one}} {
-				a.connect(t, l, pair[0], pair[1])
-				one.postRecv(t, 1)
-				other.postRecv(t, 1)
-				success(t, name, fail())
-				if event := one.request.next(t); event.DTO().Status == cgo.DTOSuccess {
-					t.Fatalf("a %s that is not permitted succeeds", name)
-				}
-				a.expectEnd(t, one.connect)
-				other.connect.next(t)
-				one.recv.expectFlushed(t, 1)
-				other.recv.expectFlushed(t, 1)
-				a.connectedPair(t) // takes as long as another event would
-				for _, e := range pair {
-					e.wantState(t, cgo.EPStateDisconnected)
-					e.connect.empty(t)
-				}
-				reset(t, one, other)
-			}
+	forEachConnected(t, 4, func(t *testing.T, a *adapter, one, other *endpoint, round int) {
+		foreign := a.newMemory(t, a.newPZ(t)).local(0, memorySize)
+		one.postRecv(t, 1)
+		other.postRecv(t, 1)
+		if round < 2 {
+			success(t, "EPPostRDMAWrite", a.failWrite(one, other, foreign))
+		} else {
+			success(t, "EPPostSend", cgo.EPPostSend(one.EPHandle, []cgo.LMRTriplet{foreign}, 1, cgo.CompletionDefault))
+		}
+		one.request.expectFlushed(t, 1)
+		a.expectEnd(t, one.connect)
+		other.connect.next(t)
+		one.recv.expectFlushed(t, 1)
+		other.recv.expectFlushed(t, 1)
+		a.connectedPair(t) // takes as long as another event would
+		for _, e := range []*endpoint{one, other} {
+			e.wantState(t, cgo.EPStateDisconnected)
+			e.connect.empty(t)
 		}
 	})
 }
@@ -229,11 +195,11 @@ func TestResetBesideThread(t *testing.T) {
 		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
 		for range 2 {
 			a.connect(t, l, active, passive)
-			success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseGraceful))
-			passive.connect.expect(t, cgo.EventConnectionDisconnected)
-			reset(t, passive)
-			active.connect.expect(t, cgo.EventConnectionDisconnected)
-			reset(t, active)
+			active.end(t, cgo.CloseGraceful)
+			for _, e := range []*endpoint{passive, active} {
+				wantDisconnected(t, e)
+				reset(t, e)
+			}
 		}
 	})
 }
@@ -245,14 +211,13 @@ func TestEventAfterServicePoint(t *testing.T) {
 		for _, freedFirst := range []bool{false, true} {
 			l, active, passive := a.createListener(t), a.newEndpoint(t), a.newEndpoint(t)
 			request := a.ask(t, l, active)
-			free := func() { success(t, "PSPFree", cgo.PSPFree(l.PSPHandle)) }
 			if freedFirst {
-				free()
+				success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
 			}
 			success(t, "CRAccept", cgo.CRAccept(request, passive.EPHandle, nil))
-			success(t, "EPDisconnect", cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt))
+			passive.end(t, cgo.CloseAbrupt)
 			if !freedFirst {
-				free()
+				success(t, "PSPFree", cgo.PSPFree(l.PSPHandle))
 			}
 			passive.connect.next(t) // it may have been established
 			active.connect.next(t)
@@ -301,8 +266,7 @@ func TestConnectTimeoutBesideFree(t *testing.T) {
 	}, overwriteFreed)
 }
 
-// slowRequests makes a provider's thread sleep when it has received a request, from the kernel (CMA) or over TCP
-// (socket CM).
+// slowRequests makes a thread of a provider sleep that has received a request, from the kernel or over TCP.
 const slowRequests = `
 int rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
@@ -326,23 +290,26 @@ ssize_t recv(int fd, void *buffer, size_t size, int flags)
 // A failed completion is taken from an EVD while the thread has a request for the same EVD.
 func TestFailureBesideRequest(t *testing.T) {
 	preloaded(t, slowRequests, func(t *testing.T, a *adapter) {
-		both, r := cgo.EVDCreate(a.IAHandle, queueLength, 0, cgo.EVDDTO|cgo.EVDCR)
-		if !r.OK() {
-			t.Skipf("completions and requests do not go to one EVD: %v", r)
-		}
-		t.Cleanup(func() { success(t, "EVDFree", cgo.EVDFree(both)) })
-		psp, qual, r := cgo.PSPCreateAny(a.IAHandle, both, cgo.PSPConsumer)
-		success(t, "PSPCreateAny", r)
-		t.Cleanup(func() { success(t, "PSPFree", cgo.PSPFree(psp)) })
-		failing := a.makeEndpoint(t, parts{request: both})
+		both := queue{EVDHandle: a.newEVD(t, queueLength, 0, cgo.EVDDTO|cgo.EVDCR)}
+		failing, l := a.makeEndpoint(t, parts{request: both.EVDHandle}), a.listenOn(t, both)
 		peer, asking := a.newEndpoint(t), a.newEndpoint(t)
 		a.connect(t, a.listen(t), failing, peer)
 
-		a.startConnect(t, &listener{qual: qual}, asking, cgo.TimeoutInfinite)
+		asking.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)
 		time.Sleep(10 * threadDelay) // the thread has the request, and keeps it for longer
 		success(t, "EPPostRDMAWrite", a.failWrite(failing, peer, a.newMemory(t, a.newPZ(t)).local(0, memorySize)))
 		for requests, failed := 0, 0; requests < 1 || failed < 1; {
-			takeBoth(t, both, &requests, &failed)
+			event, there := both.poll(t)
+			switch {
+			case !there:
+			case event.Number == cgo.EventConnectionRequest:
+				requests++
+				success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
+			case event.Number == cgo.EventDTOCompletion && event.DTO().Status != cgo.DTOSuccess:
+				failed++
+			default:
+				t.Fatalf("got the event %+v, want a request, or the failure of the write", event)
+			}
 		}
 		a.expectEnd(t, failing.connect)
 		asking.connect.next(t)
@@ -350,41 +317,16 @@ func TestFailureBesideRequest(t *testing.T) {
 	})
 }
 
-// takeBoth takes an event, if there is one, from an EVD for requests and completions. It rejects a request. A
-// completion must have failed.
-func takeBoth(t *testing.T, evd cgo.EVDHandle, requests, failed *int) {
-	t.Helper()
-	var event cgo.Event
-	if !cgo.EVDDequeue(evd, &event).OK() {
-		return
-	}
-	switch event.Number {
-	case cgo.EventConnectionRequest:
-		*requests++
-		success(t, "CRReject", cgo.CRReject(event.CRArrival().CRHandle, nil))
-	case cgo.EventDTOCompletion:
-		*failed++
-		if event.DTO().Status == cgo.DTOSuccess {
-			t.Error("a write that cannot be done has succeeded")
-		}
-	default:
-		t.Fatalf("got the event %v", event.Number)
-	}
-}
-
 // wantDraining expects that a graceful disconnect waits.
 func (e *endpoint) wantDraining(t *testing.T) {
 	t.Helper()
 	begin := time.Now()
-	success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseGraceful))
-	if took := time.Since(begin); took > udattest.Patience/4 {
-		t.Errorf("the disconnect blocks for %v", took)
-	}
+	e.end(t, cgo.CloseGraceful)
+	took := time.Since(begin)
+	check(t, took <= udattest.Patience/4, "the disconnect blocks for %v", took)
 	e.wantState(t, cgo.EPStateDisconnectPending)
-	if r := cgo.EPPostSend(e.EPHandle, nil, 99, cgo.CompletionDefault); r.Type() != cgo.InvalidState {
-		t.Errorf("a post after the disconnect returns %v", r)
-	}
-	success(t, "EPDisconnect again", cgo.EPDisconnect(e.EPHandle, cgo.CloseGraceful))
+	same(t, "a post after the disconnect", cgo.EPPostSend(e.EPHandle, nil, 99, cgo.CompletionDefault).Type(), cgo.InvalidState)
+	e.end(t, cgo.CloseGraceful)
 	time.Sleep(300 * time.Millisecond) // longer than the library waits for anything but requests
 	e.wantState(t, cgo.EPStateDisconnectPending)
 	e.connect.empty(t)
@@ -392,92 +334,68 @@ func (e *endpoint) wantDraining(t *testing.T) {
 
 // A graceful disconnect lets requests complete first, those without a completion, too.
 func TestGracefulDisconnect(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		if a.iwarp {
-			t.Log("a message without a receive ends the connection")
+	forEachConnected(t, 4, func(t *testing.T, a *adapter, one, other *endpoint, round int) {
+		if a.iwarp { // a message without a receive ends the connection
+			disconnect(t, one, other)
 			return
 		}
-		l, one, other := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		for _, last := range []cgo.CompletionFlags{cgo.CompletionDefault, cgo.CompletionSuppress} {
-			for _, pair := range [][2]*endpoint{{one, other}, {other, one}} {
-				active, passive := pair[0], pair[1]
-				a.connect(t, l, active, passive)
-				one.send(t, 1, cgo.CompletionDefault)
-				one.send(t, 2, last)
-				one.wantDraining(t)
-				other.postRecv(t, 3)
-				other.postRecv(t, 4)
-				one.connect.expect(t, cgo.EventConnectionDisconnected)
-				one.wantState(t, cgo.EPStateDisconnected)
-				dequeueCookie(t, one.request.EVDHandle, 1) // before the event
-				if last == cgo.CompletionDefault {
-					dequeueCookie(t, one.request.EVDHandle, 2)
-				}
-				one.request.empty(t)
-				other.recv.completion(t, cgo.EventDTOCompletion, 3)
-				other.recv.completion(t, cgo.EventDTOCompletion, 4)
-				other.connect.expect(t, cgo.EventConnectionDisconnected)
-				reset(t, one, other)
-			}
+		last := []cgo.CompletionFlags{cgo.CompletionDefault, cgo.CompletionSuppress}[round/2]
+		one.send(t, 1, cgo.CompletionDefault)
+		one.send(t, 2, last)
+		one.wantDraining(t)
+		other.postRecv(t, 3)
+		other.postRecv(t, 4)
+		wantDisconnected(t, one)
+		one.wantState(t, cgo.EPStateDisconnected)
+		dequeueCookie(t, one.request.EVDHandle, 1) // before the event
+		if last == cgo.CompletionDefault {
+			dequeueCookie(t, one.request.EVDHandle, 2)
 		}
+		one.request.empty(t)
+		other.recv.completion(t, cgo.EventDTOCompletion, 3)
+		other.recv.completion(t, cgo.EventDTOCompletion, 4)
+		wantDisconnected(t, other)
 	})
 }
 
 // An abrupt disconnect, or the peer's, ends a graceful one.
 func TestGracefulDisconnectEnds(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	forEachConnected(t, 4, func(t *testing.T, a *adapter, one, other *endpoint, round int) {
 		if a.iwarp {
-			t.Log("a message without a receive ends the connection")
+			disconnect(t, one, other)
 			return
 		}
-		l, one, other := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		for _, by := range []*endpoint{one, other} {
-			a.connect(t, l, one, other)
-			for cookie := range uint64(4) {
-				one.send(t, cookie, cgo.CompletionDefault)
-			}
-			one.wantDraining(t)
-			success(t, "EPDisconnect", cgo.EPDisconnect(by.EPHandle, cgo.CloseAbrupt))
-			one.connect.expect(t, cgo.EventConnectionDisconnected)
-			for cookie := range uint64(4) {
-				if event := dequeueCookie(t, one.request.EVDHandle, cookie); event.DTO().Status == cgo.DTOSuccess {
-					t.Errorf("message %d has arrived", cookie)
-				}
-			}
-			other.connect.expect(t, cgo.EventConnectionDisconnected)
-			reset(t, one, other)
-			one.connect.empty(t)
-			other.connect.empty(t)
+		for cookie := range uint64(4) {
+			one.send(t, cookie, cgo.CompletionDefault)
 		}
+		one.wantDraining(t)
+		by := []*endpoint{one, other}[round/2]
+		by.end(t, cgo.CloseAbrupt)
+		wantDisconnected(t, one)
+		for cookie := range uint64(4) {
+			event := dequeueCookie(t, one.request.EVDHandle, cookie)
+			check(t, event.DTO().Status != cgo.DTOSuccess, "message %d has arrived", cookie)
+		}
+		wantDisconnected(t, other)
 	})
 }
 
 // Without requests outstanding, a graceful disconnect ends at once, also over iWARP and with reads that were overtaken.
 func TestGracefulDisconnectAfterReads(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, active, passive := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		for range 10 {
-			a.connect(t, l, active, passive)
-			passive.postRecv(t, 1)
-			remote := passive.memory.remote(0, memorySize)
-			for cookie := range uint64(2) {
-				success(t, "EPPostRDMARead", cgo.EPPostRDMARead(active.EPHandle, []cgo.LMRTriplet{active.memory.local(0, memorySize)},
-					cookie, &remote, cgo.CompletionDefault))
-			}
-			active.send(t, 2, cgo.CompletionSuppress)
-			success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseGraceful))
-			active.connect.expect(t, cgo.EventConnectionDisconnected)
-			for range 2 {
-				event := dequeue(t, active.request.EVDHandle)
-				if event.DTO().Status != cgo.DTOSuccess {
-					t.Errorf("read %d completed with %v", event.DTO().UserCookie, event.DTO().Status)
-				}
-			}
-			active.request.empty(t)
-			passive.recv.completion(t, cgo.EventDTOCompletion, 1)
-			passive.connect.expect(t, cgo.EventConnectionDisconnected)
-			reset(t, active, passive)
+	forEachConnected(t, 10, func(t *testing.T, _ *adapter, one, other *endpoint, _ int) {
+		other.postRecv(t, 1)
+		one.postRead(t, other, memorySize, 0)
+		one.postRead(t, other, memorySize, 1)
+		one.send(t, 2, cgo.CompletionSuppress)
+		one.end(t, cgo.CloseGraceful)
+		wantDisconnected(t, one)
+		for range 2 {
+			event := dequeue(t, one.request.EVDHandle)
+			check(t, event.DTO().Status == cgo.DTOSuccess, "read %d completed with %v", event.DTO().UserCookie, event.DTO().Status)
 		}
+		one.request.empty(t)
+		other.recv.completion(t, cgo.EventDTOCompletion, 1)
+		wantDisconnected(t, other)
 	})
 }
 
@@ -496,11 +414,10 @@ func TestGracefulDisconnectUnanswered(t *testing.T) {
 		active, passive := a.connectedPair(t)
 		active.postRecv(t, 1)
 		begin := time.Now()
-		success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseGraceful))
-		active.connect.expect(t, cgo.EventConnectionDisconnected)
-		if took := time.Since(begin); took > 5*time.Second {
-			t.Errorf("the library waits %v for the peer", took)
-		}
+		active.end(t, cgo.CloseGraceful)
+		wantDisconnected(t, active)
+		took := time.Since(begin)
+		check(t, took <= 5*time.Second, "the library waits %v for the peer", took)
 		active.wantState(t, cgo.EPStateDisconnected)
 		active.recv.expectFlushed(t, 1)
 		cgo.EPDisconnect(passive.EPHandle, cgo.CloseAbrupt)
@@ -512,84 +429,64 @@ func TestGracefulDisconnectUnanswered(t *testing.T) {
 
 // The event of the end comes after the completions of the requests, also if the peer ends the connection.
 func TestEndAfterCompletions(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, one, other := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		for range 10 {
-			a.connect(t, l, one, other)
-			posted := uint64(8)
-			if a.iwarp { // a message without a receive would end the connection
-				posted = 0
-			}
-			for cookie := range posted {
-				one.send(t, cookie, cgo.CompletionDefault)
-			}
-			success(t, "EPDisconnect", cgo.EPDisconnect(other.EPHandle, cgo.CloseAbrupt))
-			one.connect.expect(t, cgo.EventConnectionDisconnected)
-			for cookie := range posted {
-				dequeueCookie(t, one.request.EVDHandle, cookie)
-			}
-			other.connect.expect(t, cgo.EventConnectionDisconnected)
-			reset(t, one, other)
+	forEachConnected(t, 10, func(t *testing.T, a *adapter, one, other *endpoint, _ int) {
+		posted := uint64(8)
+		if a.iwarp { // a message without a receive would end the connection
+			posted = 0
 		}
+		for cookie := range posted {
+			one.send(t, cookie, cgo.CompletionDefault)
+		}
+		other.end(t, cgo.CloseAbrupt)
+		wantDisconnected(t, one)
+		for cookie := range posted {
+			dequeueCookie(t, one.request.EVDHandle, cookie)
+		}
+		wantDisconnected(t, other)
 	})
 }
 
 // So it does after requests without a completion, if this side ends the connection.
 func TestEndAfterSuppressed(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, one, other := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		for range 5 {
-			a.connect(t, l, one, other)
-			remote := other.memory.remote(0, 8)
-			for cookie := range uint64(3) {
-				success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(one.EPHandle, []cgo.LMRTriplet{one.memory.local(0, 8)}, cookie, &remote,
-					cgo.CompletionSuppress))
-			}
-			disconnect(t, one, other)
-			_, _, idle, r := cgo.EPGetStatus(one.EPHandle)
-			success(t, "EPGetStatus", r)
-			if idle != 1 {
-				t.Error("requests are outstanding after the end")
-			}
-			reset(t, one, other)
-			one.request.drain(t) // they may have been flushed
+	forEachConnected(t, 5, func(t *testing.T, _ *adapter, one, other *endpoint, _ int) {
+		for cookie := range uint64(3) {
+			one.postWrite(t, other, 8, cookie, cgo.CompletionSuppress)
 		}
+		disconnect(t, one, other)
+		one.wantIdle(t, true, true)
+		reset(t, one)
+		one.request.drain(t) // they may have been flushed
 	})
 }
 
 // A request that is posted while the peer ends the connection, or later, completes.
 func TestRequestsBesideEnd(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		l, one, other := a.listen(t), a.newEndpoint(t), a.newEndpoint(t)
-		for range 10 {
-			a.connect(t, l, one, other)
-			remote, posted, completed := other.memory.remote(0, 8), 0, 0
-			post := func() {
-				if cgo.EPPostRDMAWrite(one.EPHandle, []cgo.LMRTriplet{one.memory.local(0, 8)}, 1, &remote, cgo.CompletionDefault).OK() {
-					posted++
-				}
+	forEachConnected(t, 10, func(t *testing.T, _ *adapter, one, other *endpoint, _ int) {
+		remote, posted, completed := other.memory.remote(0, 8), 0, 0
+		post := func() {
+			if cgo.EPPostRDMAWrite(one.EPHandle, []cgo.LMRTriplet{one.memory.local(0, 8)}, 1, &remote, cgo.CompletionDefault).OK() {
+				posted++
 			}
-			var event cgo.Event
-			done := make(chan cgo.Return, 1)
-			go func() { done <- cgo.EPDisconnect(other.EPHandle, cgo.CloseAbrupt) }()
-			for !cgo.EVDDequeue(one.connect.EVDHandle, &event).OK() {
-				post()
-				for cgo.EVDDequeue(one.request.EVDHandle, &event).OK() {
-					completed++
-				}
-			}
-			success(t, "EPDisconnect", <-done)
-			for range 4 {
-				post()
-			}
-			for ; completed < posted; completed++ {
-				one.request.next(t)
-			}
-			one.request.empty(t)
-			one.wantIdle(t, true, true)
-			other.connect.expect(t, cgo.EventConnectionDisconnected)
-			reset(t, one, other)
 		}
+		var event cgo.Event
+		done := make(chan cgo.Return, 1)
+		go func() { done <- cgo.EPDisconnect(other.EPHandle, cgo.CloseAbrupt) }()
+		for !cgo.EVDDequeue(one.connect.EVDHandle, &event).OK() {
+			post()
+			for cgo.EVDDequeue(one.request.EVDHandle, &event).OK() {
+				completed++
+			}
+		}
+		success(t, "EPDisconnect", <-done)
+		for range 4 {
+			post()
+		}
+		for ; completed < posted; completed++ {
+			one.request.next(t)
+		}
+		one.request.empty(t)
+		one.wantIdle(t, true, true)
+		wantDisconnected(t, other)
 	})
 }
 
@@ -606,37 +503,23 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 `
 
-// onceVariable has the first refusal be the last.
-const onceVariable = "DEVICETEST_ONCE"
-
-// A disconnect ends although a queue pair cannot be moved to the error state, and each receive completes once.
+// A disconnect ends although a queue pair cannot be moved to the error state, once or ever, and each receive completes once.
 func TestDisconnectWithoutErrorState(t *testing.T) {
-	if os.Getenv(childVariable) == "" {
-		library := buildPreload(t, refusingEnd)
-		for _, name := range udattest.Names(t) {
-			for refusals, environment := range map[string][]string{"once": {onceVariable + "=1"}, "always": nil} {
-				t.Run(name+"/"+refusals, func(t *testing.T) {
-					runWith(t, library, "^TestDisconnectWithoutErrorState$", append(environment, "UDAT_TEST_IA="+name)...)
-				})
-			}
-		}
-		return
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
+	const once, receives = "DEVICETEST_ONCE", 4
+	preloadedWith(t, refusingEnd, []string{"", once + "=1"}, func(t *testing.T, a *adapter) {
 		refuse := func(t *testing.T) {
 			tell(t, "")
 			t.Cleanup(func() { _ = os.Remove(os.Getenv(fileVariable)) }) // once refused, it has gone
 		}
-		const receives = 4
-		for _, flags := range []cgo.CloseFlags{cgo.CloseGraceful, cgo.CloseAbrupt} {
-			t.Run(map[cgo.CloseFlags]string{cgo.CloseGraceful: "graceful", cgo.CloseAbrupt: "abrupt"}[flags], func(t *testing.T) {
+		for name, flags := range map[string]cgo.CloseFlags{"graceful": cgo.CloseGraceful, "abrupt": cgo.CloseAbrupt} {
+			t.Run(name, func(t *testing.T) {
 				active, passive := a.connectedPair(t)
 				for cookie := range uint64(receives) {
 					active.postRecv(t, cookie)
 				}
 				refuse(t)
-				success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, flags))
-				active.connect.expect(t, cgo.EventConnectionDisconnected)
+				active.end(t, flags)
+				wantDisconnected(t, active)
 				active.wantState(t, cgo.EPStateDisconnected)
 				for cookie := range uint64(receives) {
 					active.recv.expectFlushed(t, cookie)
@@ -644,21 +527,20 @@ func TestDisconnectWithoutErrorState(t *testing.T) {
 				reset(t, active)
 				active.recv.empty(t)
 				active.connect.empty(t)
-				if os.Getenv(onceVariable) != "" {
-					passive.connect.expect(t, cgo.EventConnectionDisconnected)
+				if os.Getenv(once) != "" {
+					wantDisconnected(t, passive)
 				}
 			})
 		}
 		t.Run("free", func(t *testing.T) {
 			e := a.newEndpoint(t)
-			ep, r := cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr())
-			success(t, "EPCreate", r)
+			freed := *e
+			freed.EPHandle = must(cgo.EPCreate(a.IAHandle, e.pz, e.recv.EVDHandle, e.request.EVDHandle, e.connect.EVDHandle, endpointAttr()))(t)
 			for cookie := range uint64(receives) {
-				r := cgo.EPPostRecv(ep, []cgo.LMRTriplet{e.memory.local(0, 64)}, cookie, cgo.CompletionDefault)
-				success(t, "EPPostRecv", r)
+				freed.postRecv(t, cookie)
 			}
 			refuse(t)
-			success(t, "EPFree", cgo.EPFree(ep))
+			success(t, "EPFree", cgo.EPFree(freed.EPHandle))
 			e.recv.empty(t) // the completions went with the endpoint
 		})
 	})
@@ -676,12 +558,11 @@ int ibv_modify_qp(struct ibv_qp *qp, struct ibv_qp_attr *attr, int mask)
 }
 `
 
-// A disconnect does not wait forever for a receive that is posted when the adapter has flushed what there was, as
-// that of socket CM did.
+// A disconnect does not wait for a receive that is posted when the adapter has flushed what there was.
 func TestRecvDuringDisconnect(t *testing.T) {
 	preloaded(t, slowEnd, func(t *testing.T, a *adapter) {
-		if a.iwarp {
-			return // the kernel ends the connection by itself
+		if a.iwarp { // the kernel ends the connection by itself
+			return
 		}
 		active, passive := a.connectedPair(t)
 		active.postRecv(t, 1)
@@ -697,8 +578,7 @@ func TestRecvDuringDisconnect(t *testing.T) {
 			t.Fatal("the disconnect does not return")
 		}
 		active.recv.expectFlushed(t, 2)
-		active.connect.expect(t, cgo.EventConnectionDisconnected)
-		passive.connect.expect(t, cgo.EventConnectionDisconnected)
+		wantDisconnected(t, active, passive)
 	})
 }
 
@@ -717,46 +597,25 @@ int ibv_destroy_qp(struct ibv_qp *qp)
 }
 `
 
-// Both sides of a connection ask the peer for the pause in DAPL_RNR_TIMER before it sends again what came without a
-// receive.
+// Both sides ask the peer for the pause in DAPL_RNR_TIMER before it sends again what came without a receive.
 func TestRNRTimer(t *testing.T) {
 	const variable = "DAPL_RNR_TIMER"
-	if os.Getenv(childVariable) == "" {
-		library := buildPreload(t, rnrTimers)
-		for _, name := range udattest.Names(t) {
-			t.Run(name, func(t *testing.T) {
-				runWith(t, library, "^TestRNRTimer$", "UDAT_TEST_IA="+name)
-				runWith(t, library, "^TestRNRTimer$", variable+"=9", "UDAT_TEST_IA="+name)
-			})
+	preloadedWith(t, rnrTimers, []string{"", variable + "=9"}, func(t *testing.T, a *adapter) {
+		if a.iwarp { // there is no such pause
+			return
 		}
-		return
-	}
-	want := 12
-	if os.Getenv(variable) != "" {
-		want = 9
-	}
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		if a.iwarp {
-			return // there is no such pause
+		want := byte(12)
+		if os.Getenv(variable) != "" {
+			want = 9
 		}
-		r, w, err := os.Pipe()
-		do(t, err)
-		defer r.Close()
-		defer w.Close()
+		r, w := newPipe(t)
 		t.Run("connection", func(t *testing.T) {
 			t.Setenv("DEVICETEST_TIMERS", strconv.Itoa(int(w.Fd()))) // until the endpoints are freed
 			a.connectedPair(t)
 		})
-		do(t, r.SetReadDeadline(time.Now().Add(udattest.Patience)))
-		for range 2 {
-			var timer [1]byte
-			if _, err := r.Read(timer[:]); err != nil {
-				t.Fatal(err)
-			}
-			if int(timer[0]) != want {
-				t.Errorf("the timer is %d, want %d", timer[0], want)
-			}
-		}
+		var timers [2]byte
+		_, err := io.ReadFull(r, timers[:])
+		check(t, err == nil && timers == [2]byte{want, want}, "the timers are %v, want %d: %v", timers, want, err)
 	})
 }
 
@@ -764,8 +623,8 @@ func TestRNRTimer(t *testing.T) {
 func TestLateReceive(t *testing.T) {
 	const rounds, soon = 5, 300 * time.Millisecond // the longest pause is 655 ms
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		if a.iwarp {
-			return // a message without a receive ends the connection
+		if a.iwarp { // a message without a receive ends the connection
+			return
 		}
 		counter := "/sys/class/infiniband/" + a.device + "/ports/1/hw_counters/rcvd_rnr_err"
 		if _, err := os.Stat(counter); err != nil {
@@ -778,68 +637,39 @@ func TestLateReceive(t *testing.T) {
 			return string(count)
 		}
 		active, passive := a.connectedPair(t)
-		for _, side := range []struct{ from, to *endpoint }{{active, passive}, {passive, active}} {
+		for from, to := range map[*endpoint]*endpoint{active: passive, passive: active} {
 			fastest := udattest.Patience
 			for range rounds { // the machine may be busy
 				before := refusals()
-				success(t, "EPPostSend", cgo.EPPostSend(side.from.EPHandle, nil, 1, cgo.CompletionDefault))
+				success(t, "EPPostSend", cgo.EPPostSend(from.EPHandle, nil, 1, cgo.CompletionDefault))
 				eventually(t, "a message is refused", func() bool { return refusals() != before })
 				start := time.Now()
-				side.to.postRecv(t, 2)
-				side.from.request.completion(t, cgo.EventDTOCompletion, 1)
+				to.postRecv(t, 2)
+				from.request.completion(t, cgo.EventDTOCompletion, 1)
 				fastest = min(fastest, time.Since(start))
-				side.to.recv.completion(t, cgo.EventDTOCompletion, 2)
+				to.recv.completion(t, cgo.EventDTOCompletion, 2)
 			}
-			if fastest > soon {
-				t.Errorf("a message takes %v after its receive is there", fastest)
-			}
+			check(t, fastest <= soon, "a message takes %v after its receive is there", fastest)
 		}
 	})
 }
 
-// brokenQueuePair reports an error of a queue pair when a file exists, which it removes: of the one that was made last.
-const brokenQueuePair = `
-static struct ibv_qp *latest;
-
-struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
-{
-	return latest = NEXT(ibv_create_qp)(pd, attr);
-}
-
-int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *event)
-{
-	if (latest == NULL || unlink(told_file()) != 0)
-		return NEXT(ibv_get_async_event)(context, event);
-	event->element.qp = latest;
-	event->event_type = IBV_EVENT_QP_FATAL;
-	return 0;
-}
-
-void ibv_ack_async_event(struct ibv_async_event *event)
-{
-	if (event->event_type != IBV_EVENT_QP_FATAL)
-		NEXT(ibv_ack_async_event)(event);
-}
-`
-
 // An error of the queue pair breaks a connection for both sides, once, and also if the peer ends it first.
 func TestQueuePairErrorBreaksConnection(t *testing.T) {
-	preloaded(t, brokenQueuePair, func(t *testing.T, a *adapter) {
-		async := a.newAsyncQueue(t)
+	onPort(t, func(t *testing.T, name string) {
+		p, a := newPort(t), openAdapter(t, name)
 		for _, peerEnds := range []bool{false, true} {
-			active, passive := a.connectedPair(t) // the passive one was made last
+			active, passive := a.connectedPair(t)
 			passive.postRecv(t, 1)
-			tell(t, "")
-			// The library's thread looks for errors of the device when it is notified of a completion.
-			success(t, "EPPostRDMAWrite", cgo.EPPostRDMAWrite(active.EPHandle, nil, 2, &cgo.RMRTriplet{}, cgo.CompletionDefault))
-			active.request.next(t)
-			async.expect(t, cgo.EventAsyncErrorEPBroken)
+			os.Unsetenv("DEVICETEST_EVENT")
+			p.toggle(t)
+			p.becomes(t, 1) // QP_FATAL, of the endpoint that was made last
 			if peerEnds {
 				success(t, "EPDisconnect", cgo.EPDisconnect(active.EPHandle, cgo.CloseAbrupt))
 			}
 			passive.connect.expect(t, cgo.EventConnectionBroken)
 			passive.recv.expectFlushed(t, 1)
-			active.connect.expect(t, cgo.EventConnectionDisconnected)
+			wantDisconnected(t, active)
 			for _, e := range []*endpoint{active, passive} {
 				e.wantState(t, cgo.EPStateDisconnected)
 				reset(t, e)

@@ -6,11 +6,28 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
+func (q queue) query(t testing.TB) (param cgo.EVDParam) {
+	t.Helper()
+	success(t, "EVDQuery", cgo.EVDQuery(q.EVDHandle, cgo.EVDFieldAll, &param))
+	return param
+}
+
+func (q queue) length(t testing.TB) int32 {
+	t.Helper()
+	return q.query(t).QLen
+}
+
+// post posts n software events with the numbers from the first one on.
+func (q queue) post(t testing.TB, first, n uint64) {
+	t.Helper()
+	for i := first; i < first+n; i++ {
+		success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, i))
+	}
+}
+
 func TestEVDQuery(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		q := a.newQueue(t, cgo.EVDConnection)
-		var param cgo.EVDParam
-		success(t, "EVDQuery", cgo.EVDQuery(q.EVDHandle, cgo.EVDFieldAll, &param))
+		q, other := a.newQueue(t, cgo.EVDConnection), a.newQueue(t, cgo.EVDConnection)
 		want := cgo.EVDParam{
 			IAHandle:  a.IAHandle,
 			QLen:      queueLength,
@@ -18,29 +35,13 @@ func TestEVDQuery(t *testing.T) {
 			CNOHandle: q.cno,
 			Flags:     cgo.EVDConnection,
 		}
-		if param != want {
-			t.Errorf("got the parameters %+v, want %+v", param, want)
-		}
+		same(t, "got the parameters", q.query(t), want)
 		success(t, "EVDDisable", cgo.EVDDisable(q.EVDHandle))
-		success(t, "EVDQuery", cgo.EVDQuery(q.EVDHandle, cgo.EVDFieldAll, &param))
-		if param.State&cgo.EVDStateDisabled == 0 {
-			t.Errorf("the state of a disabled EVD is %v", param.State)
-		}
+		check(t, q.query(t).State&cgo.EVDStateDisabled != 0, "an EVD that is disabled does not say so")
 		success(t, "EVDEnable", cgo.EVDEnable(q.EVDHandle))
-	})
-}
-
-func TestEVDDequeueEmpty(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		for _, flags := range []cgo.EVDFlags{cgo.EVDDTO, cgo.EVDCR, cgo.EVDConnection, cgo.EVDSoftware} {
-			q := a.newQueue(t, flags)
-			var event cgo.Event
-			outcome(t, "EVDDequeue", cgo.EVDDequeue(q.EVDHandle, &event), cgo.QueueEmpty, cgo.NoSubtype)
-			n, r := cgo.EVDDequeueBatch(q.EVDHandle, make([]cgo.Event, 4))
-			outcome(t, "EVDDequeueBatch", r, cgo.QueueEmpty, cgo.NoSubtype)
-			if n != 0 {
-				t.Errorf("EVDDequeueBatch took %d events of an empty EVD", n)
-			}
+		for _, cno := range []cgo.CNOHandle{0, other.cno, q.cno} {
+			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(q.EVDHandle, cno))
+			same(t, "the EVD has the CNO", q.query(t).CNOHandle, cno)
 		}
 	})
 }
@@ -54,40 +55,22 @@ func TestDequeueOfEmptyQueue(t *testing.T) {
 				"EVDDequeueBatch": func(events []cgo.Event) (int, cgo.Return) { return cgo.EVDDequeueBatch(q.EVDHandle, events) },
 				"EVDSpin":         func(events []cgo.Event) (int, cgo.Return) { return cgo.EVDSpin(q.EVDHandle, events, 0) },
 			} {
-				for range posted {
-					success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, 7))
-				}
+				q.post(t, 7, uint64(posted))
 				events := make([]cgo.Event, 4)
 				n, r := dequeue(events)
 				outcome(t, name, r, cgo.QueueEmpty, cgo.NoSubtype)
-				if n != posted {
-					t.Errorf("%s took %d events, want %d", name, n, posted)
-				}
-				for _, e := range events[:n] {
-					if e.Number != cgo.EventSoftware || e.Software().Pointer != 7 {
-						t.Errorf("%s took %+v", name, e)
-					}
+				check(t, n == posted, "%s took %d events, want %d", name, n, posted)
+				for i, e := range events[:n] {
+					check(t, e.Number == cgo.EventSoftware && e.Software().Pointer == uintptr(7+i), "%s took %+v", name, e)
 				}
 			}
 		}
-		event := cgo.Event{Number: cgo.EventSoftware}
-		outcome(t, "EVDDequeue", cgo.EVDDequeue(q.EVDHandle, &event), cgo.QueueEmpty, cgo.NoSubtype)
-		if event != (cgo.Event{}) {
-			t.Errorf("EVDDequeue leaves %+v", event)
-		}
-	})
-}
-
-func TestEVDModifyCNO(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		q, other := a.newQueue(t, cgo.EVDConnection), a.newQueue(t, cgo.EVDConnection)
-		for _, cno := range []cgo.CNOHandle{0, other.cno, q.cno} {
-			success(t, "EVDModifyCNO", cgo.EVDModifyCNO(q.EVDHandle, cno))
-			var param cgo.EVDParam
-			success(t, "EVDQuery", cgo.EVDQuery(q.EVDHandle, cgo.EVDFieldAll, &param))
-			if param.CNOHandle != cno {
-				t.Errorf("the EVD has the CNO %#x, want %#x", param.CNOHandle, cno)
-			}
+		for _, flags := range []cgo.EVDFlags{cgo.EVDDTO, cgo.EVDCR, cgo.EVDConnection, cgo.EVDSoftware} {
+			q, event := a.newQueue(t, flags), cgo.Event{Number: cgo.EventSoftware}
+			outcome(t, "EVDDequeue", cgo.EVDDequeue(q.EVDHandle, &event), cgo.QueueEmpty, cgo.NoSubtype)
+			check(t, event == (cgo.Event{}), "EVDDequeue leaves %+v", event)
+			n, r := cgo.EVDDequeueBatch(q.EVDHandle, make([]cgo.Event, 4))
+			check(t, n == 0 && r.Type() == cgo.QueueEmpty, "EVDDequeueBatch took %d events of an empty EVD: %v", n, r)
 		}
 	})
 }
@@ -97,19 +80,16 @@ func TestCNO(t *testing.T) {
 		q := a.newQueue(t, cgo.EVDConnection)
 		evd, r := cgo.CNOWait(q.cno, 0)
 		outcome(t, "CNOWait", r, cgo.QueueEmpty, cgo.NoSubtype)
-		if evd != 0 {
-			t.Errorf("CNOWait named the EVD %#x though nothing came", evd)
-		}
+		check(t, evd == 0, "CNOWait named the EVD %#x though nothing came", evd)
 		success(t, "CNOModifyAgent", cgo.CNOModifyAgent(q.cno, 0, 0))
 		var param cgo.CNOParam
 		success(t, "CNOQuery", cgo.CNOQuery(q.cno, cgo.CNOFieldAll, &param))
-		if want := (cgo.CNOParam{IAHandle: a.IAHandle, ProxyType: cgo.ProxyTypeAgent}); param != want {
-			t.Errorf("got the parameters %+v, want %+v", param, want)
-		}
+		same(t, "the parameters", param, cgo.CNOParam{IAHandle: a.IAHandle, ProxyType: cgo.ProxyTypeAgent})
 		outcome(t, "CNOFree", cgo.CNOFree(q.cno), cgo.InvalidState, cgo.InvalidStateCNOInUse)
 	})
 }
 
+// Software events are taken one by one, and waited for as long as they may be.
 func TestEVDPostSE(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		q, plain := a.newQueue(t, cgo.EVDSoftware), a.newQueue(t, cgo.EVDConnection)
@@ -117,41 +97,26 @@ func TestEVDPostSE(t *testing.T) {
 		outcome(t, "EVDPostSE", cgo.EVDPostSE(plain.EVDHandle, cgo.EventSoftware, 1), cgo.InvalidParameter, cgo.InvalidArg1)
 
 		const first = 0xfeedfacecafebeef
-		for i := range uint64(2) {
-			success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, first+i))
-		}
+		q.post(t, first, 2)
 		event := q.expect(t, cgo.EventSoftware)
-		if event.Data[0] != first || event.EVD != q.EVDHandle {
-			t.Errorf("got %#x from the EVD %#x, want %#x from %#x", event.Data[0], event.EVD, uint64(first), q.EVDHandle)
-		}
-		more, r := cgo.EVDWait(q.EVDHandle, 0, 1, &event)
-		success(t, "EVDWait", r)
-		if event.Data[0] != first+1 || more != 0 {
-			t.Errorf("EVDWait gave %#x and %d more, want %#x and none", event.Data[0], more, uint64(first+1))
-		}
-	})
-}
+		same(t, "the event", event.Data[0], first)
+		same(t, "its EVD", event.EVD, q.EVDHandle)
+		more := must(cgo.EVDWait(q.EVDHandle, 0, 1, &event))(t)
+		check(t, event.Data[0] == first+1 && more == 0, "EVDWait gave %#x and %d more, want %#x and none", event.Data[0], more, uint64(first+1))
 
-func TestEVDWait(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		q := a.newQueue(t, cgo.EVDSoftware)
-		var event cgo.Event
 		const millisecond = 1000
 		_, r := cgo.EVDWait(q.EVDHandle, millisecond, 1, &event)
 		outcome(t, "EVDWait", r, cgo.TimeoutExpired, cgo.NoSubtype)
 		success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, 1))
-		more, r := cgo.EVDWait(q.EVDHandle, millisecond, 2, &event)
+		more, r = cgo.EVDWait(q.EVDHandle, millisecond, 2, &event)
 		outcome(t, "EVDWait for two events", r, cgo.TimeoutExpired, cgo.NoSubtype)
-		if more != 1 {
-			t.Errorf("EVDWait for two events says that %d are queued, want 1", more)
-		}
+		check(t, more == 1, "EVDWait for two events says that %d are queued, want 1", more)
 
 		success(t, "EVDSetUnwaitable", cgo.EVDSetUnwaitable(q.EVDHandle))
 		_, r = cgo.EVDWait(q.EVDHandle, millisecond, 1, &event)
 		outcome(t, "EVDWait", r, cgo.InvalidState, cgo.InvalidStateEVDUnwaitable)
 		success(t, "EVDClearUnwaitable", cgo.EVDClearUnwaitable(q.EVDHandle))
-		_, r = cgo.EVDWait(q.EVDHandle, millisecond, 1, &event)
-		success(t, "EVDWait", r)
+		must(cgo.EVDWait(q.EVDHandle, millisecond, 1, &event))(t)
 	})
 }
 
@@ -166,54 +131,24 @@ func TestEVDCreateRefused(t *testing.T) {
 	})
 }
 
-func (q queue) length(t testing.TB) int32 {
-	t.Helper()
-	var param cgo.EVDParam
-	success(t, "EVDQuery", cgo.EVDQuery(q.EVDHandle, cgo.EVDFieldAll, &param))
-	return param.QLen
-}
-
-func TestEVDResizeRefuses(t *testing.T) {
+// The events of a queue keep their order in each length, which it has room for. A refused resize changes nothing.
+func TestEVDResize(t *testing.T) {
 	outcome(t, "EVDResize(0)", cgo.EVDResize(0, 8), cgo.InvalidHandle, cgo.InvalidHandleEVDRequest)
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		q := a.newQueue(t, cgo.EVDSoftware)
 		for _, length := range []int32{0, -1, 1 << 30} {
-			if r := cgo.EVDResize(q.EVDHandle, length); r.Type() != cgo.InvalidParameter {
-				t.Errorf("EVDResize to %d returned %v, want an invalid parameter", length, r)
-			}
+			same(t, "EVDResize to a bad length", cgo.EVDResize(q.EVDHandle, length).Type(), cgo.InvalidParameter)
 		}
-		for i := range uint64(4) {
-			success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, i))
-		}
-		if r := cgo.EVDResize(q.EVDHandle, 3); r.Type() != cgo.InvalidState {
-			t.Errorf("EVDResize to less than there is returned %v, want an invalid state", r)
-		}
-		if got := q.length(t); got != queueLength {
-			t.Errorf("a refused resize leaves the length %d, want %d", got, queueLength)
-		}
-	})
-}
-
-// The events of a queue keep their order in each length, and the queue takes as many as it is long.
-func TestEVDResize(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
-		q := a.newQueue(t, cgo.EVDSoftware)
+		q.post(t, 0, 4)
+		same(t, "EVDResize to less than there is", cgo.EVDResize(q.EVDHandle, 3).Type(), cgo.InvalidState)
+		same(t, "a refused resize leaves the length", q.length(t), queueLength)
+		q.waitSoftware(t, 4)
 		for _, length := range []int32{3, 4, 100, 7, 65, 8} {
-			for i := range uint64(3) {
-				success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, i))
-			}
+			q.post(t, 0, 3)
 			success(t, "EVDResize", cgo.EVDResize(q.EVDHandle, length))
-			if got := q.length(t); got != length {
-				t.Errorf("the length is %d, want %d", got, length)
-			}
-			for i := uint64(3); i < uint64(length); i++ {
-				success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, i))
-			}
-			for i := range uint64(length) {
-				if event := q.expect(t, cgo.EventSoftware); event.Data[0] != i {
-					t.Fatalf("got event %d of %d, want %d", event.Data[0], length, i)
-				}
-			}
+			same(t, "the length", q.length(t), length)
+			q.post(t, 3, uint64(length-3))
+			q.waitSoftware(t, length)
 			q.empty(t)
 		}
 	})
@@ -234,7 +169,6 @@ func TestEVDResizeInFlight(t *testing.T) {
 				}
 			}
 		}
-		segments := []cgo.LMRTriplet{active.memory.local(0, 8)}
 		const window = 8
 		for round := range int32(20) {
 			for cookie := range uint64(window) {
@@ -242,7 +176,7 @@ func TestEVDResizeInFlight(t *testing.T) {
 			}
 			resize(200 + round)
 			for cookie := range uint64(window) {
-				success(t, "EPPostSend", cgo.EPPostSend(active.EPHandle, segments, cookie, cgo.CompletionDefault))
+				active.send(t, cookie, cgo.CompletionDefault)
 				if cookie == window/2 {
 					resize(300 + round)
 				}
@@ -250,13 +184,9 @@ func TestEVDResizeInFlight(t *testing.T) {
 			var event cgo.Event
 			more, r := cgo.EVDWait(passive.recv.EVDHandle, cgo.TimeoutInfinite, 3, &event) // puts them into the queue
 			success(t, "EVDWait", r)
-			if more < 2 || event.DTO().UserCookie != 0 {
-				t.Fatalf("got the receive %d, and %d more", event.DTO().UserCookie, more)
-			}
+			check(t, more >= 2 && event.DTO().UserCookie == 0, "got the receive %d, and %d more", event.DTO().UserCookie, more)
 			resize(40 + round)
-			if r := cgo.EVDResize(passive.recv.EVDHandle, 1); r.OK() {
-				t.Error("a queue shrinks below what it has")
-			}
+			check(t, !cgo.EVDResize(passive.recv.EVDHandle, 1).OK(), "a queue shrinks below what it has")
 			for cookie := uint64(1); cookie < window; cookie++ {
 				passive.recv.completion(t, cgo.EventDTOCompletion, cookie)
 			}
@@ -271,8 +201,7 @@ func TestEVDResizeInFlight(t *testing.T) {
 	})
 }
 
-// smallPair returns a connected pair whose passive end has a short receive EVD without a CNO. The EVD is full of
-// software events, and has room for the completions of all receives besides.
+// smallPair connects an endpoint whose short receive EVD is full of software events, and has room for all completions besides.
 func (a *adapter) smallPair(t *testing.T) (active, passive *endpoint) {
 	t.Helper()
 	evd := a.newEVD(t, 8, 0, cgo.EVDDTO|cgo.EVDSoftware)
@@ -280,9 +209,7 @@ func (a *adapter) smallPair(t *testing.T) (active, passive *endpoint) {
 	attr.MaxRecvDTOs = queue{EVDHandle: evd}.length(t)
 	passive = a.makeEndpoint(t, parts{recv: evd, attr: attr})
 	active = a.newPeer(t, passive)
-	for i := range passive.recv.length(t) {
-		success(t, "EVDPostSE", cgo.EVDPostSE(evd, cgo.EventSoftware, uint64(i)))
-	}
+	passive.recv.post(t, 0, uint64(attr.MaxRecvDTOs))
 	return active, passive
 }
 
@@ -290,15 +217,12 @@ func (a *adapter) smallPair(t *testing.T) (active, passive *endpoint) {
 func (q queue) waitSoftware(t *testing.T, length int32) {
 	t.Helper()
 	var event cgo.Event
-	_, r := cgo.EVDWait(q.EVDHandle, cgo.TimeoutInfinite, length, &event)
-	success(t, "EVDWait", r)
+	must(cgo.EVDWait(q.EVDHandle, cgo.TimeoutInfinite, length, &event))(t)
 	for i := range length {
 		if i > 0 {
 			success(t, "EVDDequeue", cgo.EVDDequeue(q.EVDHandle, &event))
 		}
-		if event.Number != cgo.EventSoftware || event.Data[0] != uint64(i) {
-			t.Fatalf("got the event %v, want software event %d", event.Number, i)
-		}
+		check(t, event.Number == cgo.EventSoftware && event.Data[0] == uint64(i), "got the event %v, want software event %d", event.Number, i)
 	}
 }
 
@@ -339,9 +263,7 @@ func TestFullQueueKeepsFlushed(t *testing.T) {
 		reset(t, passive)
 		passive.recv.waitSoftware(t, length)
 		for cookie := range uint64(posted) {
-			if event := dequeueCookie(t, passive.recv.EVDHandle, cookie); event.DTO().Status != cgo.DTOErrFlushed {
-				t.Errorf("receive %d completed with %v", cookie, event.DTO().Status)
-			}
+			passive.recv.wantFlushed(t, cookie)
 		}
 		passive.recv.empty(t)
 	})
@@ -352,25 +274,22 @@ func TestFreedEndpointLeavesNoEvents(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		l, kept := a.listen(t), a.newEndpoint(t)
 		freed := *kept
-		var r cgo.Return
-		freed.EPHandle, r = cgo.EPCreate(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, endpointAttr())
-		success(t, "EPCreate", r)
+		freed.EPHandle = must(cgo.EPCreate(a.IAHandle, kept.pz, kept.recv.EVDHandle, kept.request.EVDHandle, kept.connect.EVDHandle, endpointAttr()))(t)
 		ends, peers := []*endpoint{&freed, kept}, []*endpoint{a.newEndpoint(t), a.newEndpoint(t)}
 		for i, e := range ends {
 			accept(t, a.ask(t, l, peers[i]), e.EPHandle, peers[i], kept)
 		}
 		for i, e := range ends {
 			peers[i].postRecv(t, 1)
-			success(t, "EPPostSend", cgo.EPPostSend(e.EPHandle, []cgo.LMRTriplet{kept.memory.local(0, 8)}, uint64(10+i), cgo.CompletionDefault))
+			e.send(t, uint64(10+i), cgo.CompletionDefault)
 			peers[i].recv.completion(t, cgo.EventDTOCompletion, 1)
 			e.postRecv(t, uint64(20+i))
-			success(t, "EPDisconnect", cgo.EPDisconnect(e.EPHandle, cgo.CloseAbrupt)) // flushes the receive
+			e.end(t, cgo.CloseAbrupt) // flushes the receive
 			peers[i].connect.expect(t, cgo.EventConnectionDisconnected)
 		}
 		success(t, "EPFree", cgo.EPFree(freed.EPHandle))
-		if event := kept.connect.expect(t, cgo.EventConnectionDisconnected); event.Connection().EPHandle != kept.EPHandle {
-			t.Errorf("there is an event of the endpoint %#x, which was freed", event.Connection().EPHandle)
-		}
+		event := kept.connect.expect(t, cgo.EventConnectionDisconnected) // that of the other has gone with it
+		same(t, "the endpoint of the event", event.Connection().EPHandle, kept.EPHandle)
 		kept.request.completion(t, cgo.EventDTOCompletion, 11)
 		kept.recv.expectFlushed(t, 21)
 		for _, q := range []queue{kept.connect, kept.request, kept.recv} {
@@ -379,22 +298,16 @@ func TestFreedEndpointLeavesNoEvents(t *testing.T) {
 	})
 }
 
-// That an EVD is full is reported once until there is room again, and names it: otherwise a peer's requests could fill
-// the queue of the reports, which is dead then.
+// That an EVD is full is reported once until there is room again: a peer's requests could fill the queue of reports.
 func TestFullQueueIsReportedOnce(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		q, async := a.newQueue(t, cgo.EVDSoftware), queue{EVDHandle: a.async}
 		for range 3 {
-			for i := range uint64(queueLength) {
-				success(t, "EVDPostSE", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, i))
-			}
+			q.post(t, 0, queueLength)
 			for range 100 {
 				outcome(t, "EVDPostSE to a full queue", cgo.EVDPostSE(q.EVDHandle, cgo.EventSoftware, 1), cgo.QueueFull, cgo.NoSubtype)
 			}
-			event := async.expect(t, cgo.EventAsyncErrorEVDOverflow)
-			if of := event.AsyncError().Handle; of != uintptr(q.EVDHandle) {
-				t.Errorf("the queue %#x is full, want %#x", of, q.EVDHandle)
-			}
+			a.wantFull(t, q.EVDHandle)
 			async.empty(t)
 			q.drain(t)
 		}
@@ -408,30 +321,23 @@ func TestFullAsyncQueue(t *testing.T) {
 		length := int(async.length(t))
 		evds := make([]cgo.EVDHandle, length+10)
 		for i := range evds {
-			evds[i] = a.fullQueue(t)
+			evds[i] = a.newEVD(t, 1, 0, cgo.EVDSoftware)
+			fill(t, evds[i])
 		}
 		for _, evd := range evds[:length] {
 			a.wantFull(t, evd)
 		}
 		async.empty(t)
 
-		var event cgo.Event
 		evd := evds[length]
-		success(t, "EVDDequeue", cgo.EVDDequeue(evd, &event))
+		dequeue(t, evd)
 		fill(t, evd)
 		a.wantFull(t, evd)
 		async.empty(t)
 	})
 }
 
-// fullQueue returns a queue for which a further event was lost.
-func (a *adapter) fullQueue(t *testing.T) cgo.EVDHandle {
-	t.Helper()
-	evd := a.newEVD(t, 1, 0, cgo.EVDSoftware)
-	fill(t, evd)
-	return evd
-}
-
+// fill posts until an event is lost.
 func fill(t *testing.T, evd cgo.EVDHandle) {
 	t.Helper()
 	r := cgo.EVDPostSE(evd, cgo.EventSoftware, 0)
@@ -444,7 +350,6 @@ func fill(t *testing.T, evd cgo.EVDHandle) {
 func (a *adapter) wantFull(t *testing.T, evd cgo.EVDHandle) {
 	t.Helper()
 	event := queue{EVDHandle: a.async}.expect(t, cgo.EventAsyncErrorEVDOverflow)
-	if of := event.AsyncError().Handle; of != uintptr(evd) {
-		t.Fatalf("the queue %#x is full, want %#x", of, evd)
-	}
+	of := event.AsyncError().Handle
+	check(t, of == uintptr(evd), "the queue %#x is full, want %#x", of, evd)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/goudat/goudat/cgo"
 )
 
-// Two endpoints of one adapter connect, and one sends the other a message, with the calls of a C program in the same
-// order.
+// Two endpoints of one adapter connect, and one sends the other a message, with the calls that a C program makes.
 func Example() {
 	name, _, _ := strings.Cut(os.Getenv("UDAT_TEST_IA"), ",") // an entry of dat.conf
 	ia, _, r := cgo.IAOpen(name, 8)
@@ -95,8 +94,7 @@ func Example() {
 	// "hello"
 }
 
-// wait takes the next event, which must have the given number. Signals end dat_evd_wait, and Go sends signals to its
-// threads.
+// wait takes the next event, which must have the given number. Signals end dat_evd_wait: Go sends some to its threads.
 func wait(evd cgo.EVDHandle, number cgo.EventNumber) cgo.Event {
 	const second = uint32(time.Second / time.Microsecond)
 	for range 30 {

@@ -12,13 +12,9 @@ import (
 // extension checks the event of an extended operation.
 func extension(t *testing.T, event cgo.Event, operation cgo.DTO, want cgo.IBExtType) *cgo.IBExtensionEventData {
 	t.Helper()
-	if got := event.DTO().Operation; got != operation {
-		t.Errorf("the completed operation is %v, want %v", got, operation)
-	}
+	same(t, "the completed operation", event.DTO().Operation, operation)
 	data := event.IBExtension()
-	if data.Type != want || data.Status != cgo.IBOpSuccess {
-		t.Errorf("the extension data is %v, %v, want %v", data.Type, data.Status, want)
-	}
+	check(t, data.Type == want && data.Status == cgo.IBOpSuccess, "the extension data is %v, %v, want %v", data.Type, data.Status, want)
 	return data
 }
 
@@ -36,12 +32,8 @@ func TestIBPostRDMAWriteImmed(t *testing.T) {
 		extension(t, active.request.completion(t, cgo.EventIBDTO, 2), cgo.DTOIBRDMAWriteImmed, cgo.IBExtRDMAWriteImmed)
 		received := passive.recv.completion(t, cgo.EventIBDTO, 1)
 		data := extension(t, received, cgo.DTOIBRecvImmed, cgo.IBExtRDMAWriteImmedData)
-		if data.ImmedData != immediate {
-			t.Errorf("the immediate data is %#x, want %#x", data.ImmedData, immediate)
-		}
-		if got := passive.memory.bytes[512:521]; string(got) != "immediate" {
-			t.Errorf("the peer's memory has %q", got)
-		}
+		same(t, "the immediate data", data.ImmedData, immediate)
+		same(t, "the peer's memory", string(passive.memory.bytes[512:521]), "immediate")
 	})
 }
 
@@ -78,9 +70,8 @@ func TestIBRequestOutsideOfConnection(t *testing.T) {
 		for _, p := range posts {
 			success(t, p.call, p.post(active))
 			event := active.request.next(t)
-			if dto := event.DTO(); dto.UserCookie != 3 || dto.Status != cgo.DTOErrFlushed || dto.Operation != p.operation {
-				t.Errorf("%s after the connection completes as %v with %v, cookie %d", p.call, dto.Operation, dto.Status, dto.UserCookie)
-			}
+			dto := event.DTO()
+			check(t, dto.UserCookie == 3 && dto.Status == cgo.DTOErrFlushed && dto.Operation == p.operation, "%s after the connection completes as %+v", p.call, *dto)
 			active.wantIdle(t, true, true)
 		}
 		active.request.empty(t)
@@ -97,12 +88,8 @@ func TestIBAtomics(t *testing.T) {
 
 		check := func(old, now uint64) {
 			t.Helper()
-			if got := binary.NativeEndian.Uint64(result); got != old {
-				t.Errorf("the old value is %d, want %d", got, old)
-			}
-			if got := binary.NativeEndian.Uint64(target); got != now {
-				t.Errorf("the new value is %d, want %d", got, now)
-			}
+			same(t, "the old value", binary.NativeEndian.Uint64(result), old)
+			same(t, "the new value", binary.NativeEndian.Uint64(target), now)
 		}
 		if !a.extended(t, "IBPostFetchAndAdd", cgo.IBPostFetchAndAdd(active.EPHandle, added, &local, 1, &remote, cgo.CompletionDefault)) {
 			a.extended(t, "IBPostCmpAndSwap", cgo.IBPostCmpAndSwap(active.EPHandle, initial, swapped, &local, 2, &remote, cgo.CompletionDefault))
@@ -121,8 +108,8 @@ func TestIBAtomics(t *testing.T) {
 	})
 }
 
-// Datagrams need a special type of endpoint, which no provider makes over Ethernet.
-func TestIBDatagramsRefused(t *testing.T) {
+// Datagrams need a special type of endpoint, which no provider makes over Ethernet. There are no other operations.
+func TestIBRefuses(t *testing.T) {
 	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		e := a.newEndpoint(t)
 		var ah cgo.IBAddrHandle
@@ -134,11 +121,6 @@ func TestIBDatagramsRefused(t *testing.T) {
 			refusal, subtype)
 		outcome(t, "IBUDCMFree", cgo.IBUDCMFree(e.EPHandle, 0), cgo.NotImplemented, cgo.NoSubtype)
 		outcome(t, "IBUDAHFree of a zone", cgo.IBUDAHFree(cgo.EPHandle(e.pz), &ah), refusal, subtype)
-	})
-}
-
-func TestExtensionOp(t *testing.T) {
-	forEachAdapter(t, func(t *testing.T, a *adapter) {
 		const unknown cgo.IBOp = 999
 		outcome(t, "ExtensionOp", cgo.ExtensionOp(cgo.Handle(a.IAHandle), unknown), cgo.NotImplemented, cgo.NoSubtype)
 		outcome(t, "ExtensionOp(0)", cgo.ExtensionOp(0, unknown), cgo.InvalidHandle, cgo.InvalidHandle1)
@@ -150,8 +132,7 @@ func TestIBOpenQuery(t *testing.T) {
 	for _, name := range udattest.Names(t) {
 		var ia cgo.IAAttr
 		var provider cgo.ProviderAttr
-		query, r := cgo.IBOpenQuery(name, cgo.IAFieldAll, &ia, cgo.ProviderFieldAll, &provider)
-		success(t, "IBOpenQuery", r)
+		query := must(cgo.IBOpenQuery(name, cgo.IAFieldAll, &ia, cgo.ProviderFieldAll, &provider))(t)
 		success(t, "IBCloseQuery", cgo.IBCloseQuery(query))
 		if ia.ExtensionSupported != extensionOf(speaksIWARP(t, ia)) || provider.MaxPrivateDataSize == 0 {
 			t.Errorf("%s has the extensions %v and %d bytes of private data", name, ia.ExtensionSupported, provider.MaxPrivateDataSize)
@@ -163,22 +144,14 @@ func TestIBOpenQuery(t *testing.T) {
 }
 
 func TestIBStrerror(t *testing.T) {
-	message, r := cgo.StrerrorExtension(cgo.ClassError | cgo.Return(cgo.ExtensionBase))
-	success(t, "StrerrorExtension", r)
-	if message != "DAT_IB_ERR" {
-		t.Errorf("StrerrorExtension gave %q", message)
+	for code, want := range map[cgo.Return]string{
+		cgo.ClassError | cgo.Return(cgo.ExtensionBase): "DAT_IB_ERR",
+		cgo.QueueFull.Return():                         "DAT_QUEUE_FULL",
+	} {
+		same(t, "StrerrorExtension", must(cgo.StrerrorExtension(code))(t), want)
 	}
-	message, r = cgo.StrerrorExtension(cgo.QueueFull.Return())
-	success(t, "StrerrorExtension of a plain code", r)
-	if message != "DAT_QUEUE_FULL" {
-		t.Errorf("StrerrorExtension gave %q for a plain code", message)
-	}
-	message, r = cgo.StrerrorExtStatus(cgo.IBOpErr)
-	success(t, "StrerrorExtStatus", r)
-	if message != "DAT_IB_OP_ERR" {
-		t.Errorf("StrerrorExtStatus gave %q", message)
-	}
-	_, r = cgo.StrerrorExtStatus(77)
+	same(t, "StrerrorExtStatus", must(cgo.StrerrorExtStatus(cgo.IBOpErr))(t), "DAT_IB_OP_ERR")
+	_, r := cgo.StrerrorExtStatus(77)
 	outcome(t, "StrerrorExtStatus of an unknown status", r, cgo.InvalidParameter, cgo.NoSubtype)
 }
 
@@ -193,21 +166,10 @@ func (a *adapter) newDatagramEndpoint(t *testing.T) *endpoint {
 // A peer that closes the socket has not rejected an attempt for datagrams: that has failed.
 func TestClosedAttemptForDatagrams(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
-		peer, err := net.ListenTCP("tcp", &net.TCPAddr{IP: a.address.Addr().AsSlice()})
-		do(t, err)
-		defer peer.Close()
-		go func() {
-			for {
-				c, err := peer.Accept()
-				if err != nil {
-					return
-				}
-				c.Close()
-			}
-		}()
+		qual := uint64(udattest.ConnQual())
+		serveTCP(t, a.tcpAddress(qual), func(*net.TCPConn) {})
 		e := a.newDatagramEndpoint(t)
-		const portOffset = 1000 // of socket CM
-		e.connectTo(t, a.address, uint64(peer.Addr().(*net.TCPAddr).Port-portOffset), cgo.TimeoutInfinite)
+		e.connectTo(t, a.address, qual, cgo.TimeoutInfinite)
 		e.connect.expect(t, cgo.EventIBUDConnectionError)
 	})
 }
@@ -216,13 +178,9 @@ func TestClosedAttemptForDatagrams(t *testing.T) {
 func TestAddressHandle(t *testing.T) {
 	forEachSocketCM(t, func(t *testing.T, a *adapter) {
 		if a.iwarp {
-			t.Log("nothing to test: iWARP has no datagrams")
 			return
 		}
-		var r cgo.Return
-		ud := *a
-		ud.IAHandle, _, r = cgo.IAOpen(a.name, queueLength)
-		success(t, "IAOpen", r)
+		ud := openAdapter(lasting{t}, a.name)
 		t.Cleanup(func() { success(t, "IAClose", cgo.IAClose(ud.IAHandle, cgo.CloseAbrupt)) }) // the service point stays in use
 		l, active, passive := ud.listen(t), ud.newDatagramEndpoint(t), ud.newDatagramEndpoint(t)
 		active.connectTo(t, a.address, l.qual, cgo.TimeoutInfinite)

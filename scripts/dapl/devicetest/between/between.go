@@ -71,15 +71,33 @@ func compile(t testing.TB, how string, args ...string) (file string) {
 // patience is far longer than a child takes that does not hang.
 const patience = 90 * time.Second
 
-// Run runs this test program again, with the library and the environment, and decodes the JSON that it prints. The error
-// of a process that crashes or hangs has its stacks.
+// Command runs this test program again, with a library and the environment. When the context ends, it says where it hangs.
+func Command(ctx context.Context, library string, environment ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Env = append(append(os.Environ(), "LD_PRELOAD="+library, "GOTRACEBACK=all"), environment...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+// Child does what a variable asks for in such a program, and ends it. Otherwise it returns.
+func Child(variable string, do func(what string) error) {
+	what := os.Getenv(variable)
+	if what == "" {
+		return
+	}
+	if err := do(what); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Run runs such a program, and decodes the JSON that it prints. The error of one that crashes or hangs has its stacks.
 func Run(library string, result any, environment ...string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Env = append(append(os.Environ(), environment...), "LD_PRELOAD="+library, "GOTRACEBACK=all")
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // to see where it hangs
-	cmd.WaitDelay = 10 * time.Second
+	cmd := Command(ctx, library, environment...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()

@@ -85,10 +85,11 @@ type object interface {
 }
 
 // made notes a failure to make an object, and reports whether it was made.
-func made[T object](p *pass, o *T, what string, create func() (T, error)) bool {
-	var err error
-	*o, err = create()
-	return p.ok("creating the "+what, err)
+func made[T object](p *pass, o *T, what string) func(T, error) bool {
+	return func(created T, err error) bool {
+		*o = created
+		return p.ok("creating the "+what, err)
+	}
 }
 
 // free frees an object if it was made. Only one call fails, so the second attempt must succeed.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,35 +138,33 @@ func (h *host) outcome(e *udattest.Endpoint, soon time.Duration) udat.EventNumbe
 // serveHonest checks that the server serves an honest client. Requests of strangers may still come.
 func (h *host) serveHonest() {
 	h.Helper()
-	client, server := udattest.NewEndpoint(h.T, h.ia, nil), udattest.NewEndpoint(h.T, h.ia, nil)
-	h.do(client.EP.Connect(h.address, h.listener.ConnQual, udattest.Patience, []byte(honest)))
-	for {
-		cr := udattest.Expect(h.T, h.listener.Requests, udat.EventConnectionRequest).CR()
-		param, err := cr.Query()
-		h.do(err)
-		if len(param.PrivateData) >= len(honest) && string(param.PrivateData[:len(honest)]) == honest {
-			h.do(server.PostRecv([]udat.Segment{server.Segment(h.T, 0, 64)}, 1, 0))
-			h.do(cr.Accept(server.EP, nil))
-			break
+	h.Run(honest, func(t *testing.T) { // which frees the endpoints
+		h := *h
+		h.T = t
+		client, server := udattest.NewEndpoint(t, h.ia, nil), udattest.NewEndpoint(t, h.ia, nil)
+		h.do(client.EP.Connect(h.address, h.listener.ConnQual, udattest.Patience, []byte(honest)))
+		for {
+			cr := udattest.Expect(t, h.listener.Requests, udat.EventConnectionRequest).CR()
+			param, err := cr.Query()
+			h.do(err)
+			if strings.HasPrefix(string(param.PrivateData), honest) {
+				h.do(server.PostRecv([]udat.Segment{server.Segment(t, 0, 64)}, 1, 0))
+				h.do(cr.Accept(server.EP, nil))
+				break
+			}
+			h.do(cr.Reject(nil))
 		}
-		h.do(cr.Reject(nil))
-	}
-	for _, e := range []*udattest.Endpoint{client, server} {
-		udattest.Expect(h.T, e.Connect, udat.EventConnectionEstablished)
-	}
-	h.do(client.PostSend([]udat.Segment{client.Segment(h.T, 0, 64)}, 2, 0))
-	udattest.Completion(h.T, server.Recv, 1)
-	udattest.Completion(h.T, client.Request, 2)
-	h.do(client.Disconnect(udat.CloseGraceful))
-	for _, e := range []*udattest.Endpoint{client, server} {
-		udattest.Expect(h.T, e.Connect, udat.EventConnectionDisconnected)
-		h.do(e.EP.Free())
-		h.do(e.Memory.Free())
-		for _, evd := range []*udat.EVD{e.Recv, e.Request, e.Connect} {
-			h.do(evd.Free())
+		for _, e := range []*udattest.Endpoint{client, server} {
+			udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
 		}
-		h.do(e.PZ.Free())
-	}
+		h.do(client.PostSend([]udat.Segment{client.Segment(t, 0, 64)}, 2, 0))
+		udattest.Completion(t, server.Recv, 1)
+		udattest.Completion(t, client.Request, 2)
+		h.do(client.Disconnect(udat.CloseGraceful))
+		for _, e := range []*udattest.Endpoint{client, server} {
+			udattest.Expect(t, e.Connect, udat.EventConnectionDisconnected)
+		}
+	})
 }
 
 func (h *host) do(err error) {

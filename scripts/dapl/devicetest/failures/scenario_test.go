@@ -57,38 +57,32 @@ func (p *pass) run(name string) {
 		return
 	}
 	defer a.close()
-	if !a.setUp() {
-		return
+	if a.setUp() {
+		a.transfers()
+		a.refusals()
+		a.reserved()
 	}
-	a.transfers()
-	a.refusals()
-	a.reserved()
 }
 
 func (a *adapter) setUp() bool {
-	p := a.pass
 	attr, _, err := a.ia.Query()
-	if !p.ok("querying the adapter", err) {
+	if !a.ok("querying the adapter", err) {
 		return false
 	}
 	a.address = attr.Address
-	p.watch(a.ia.AsyncEVD(), func(e udat.Event) {
+	a.watch(a.ia.AsyncEVD(), func(e udat.Event) {
 		if e.Number != udat.EventAsyncErrorEPBroken { // that comes at the end of each connection with a shared queue
-			p.notice("the asynchronous event %v", e.Number)
+			a.notice("the asynchronous event %v", e.Number)
 		}
 	}, a.ia.AsyncEVD().Wait)
-	if !made(p, &a.pz, "protection zone", func() (*udat.PZ, error) { return udat.CreatePZ(a.ia) }) ||
-		!made(p, &a.memory, "memory region", func() (*udat.LMR, error) { return udat.AllocMemory(a.pz, pieces*piece, udat.MemPrivAll) }) ||
-		!made(p, &a.pinned, "memory region of a slice", func() (*udat.LMR, error) {
-			return udat.RegisterMemory(a.pz, make([]byte, pieces*piece), udat.MemPrivAll)
-		}) ||
-		!made(p, &a.cno, "CNO", func() (*udat.CNO, error) { return udat.CreateCNO(a.ia, nil) }) ||
-		!made(p, &a.requests, "EVD for connection requests", func() (*udat.EVD, error) {
-			return udat.CreateEVD(a.ia, queue, a.cno, udat.EVDCR)
-		}) {
+	if !made(a.pass, &a.pz, "protection zone")(udat.CreatePZ(a.ia)) ||
+		!made(a.pass, &a.memory, "memory region")(udat.AllocMemory(a.pz, pieces*piece, udat.MemPrivAll)) ||
+		!made(a.pass, &a.pinned, "memory region of a slice")(udat.RegisterMemory(a.pz, make([]byte, pieces*piece), udat.MemPrivAll)) ||
+		!made(a.pass, &a.cno, "CNO")(udat.CreateCNO(a.ia, nil)) ||
+		!made(a.pass, &a.requests, "EVD for connection requests")(udat.CreateEVD(a.ia, queue, a.cno, udat.EVDCR)) {
 		return false
 	}
-	p.watch(a.requests, func(e udat.Event) { a.arrived = append(a.arrived, e) }, func(ctx context.Context) (udat.Event, error) {
+	a.watch(a.requests, func(e udat.Event) { a.arrived = append(a.arrived, e) }, func(ctx context.Context) (udat.Event, error) {
 		for {
 			evd, err := a.cno.Wait(ctx)
 			if err != nil {
@@ -99,34 +93,33 @@ func (a *adapter) setUp() bool {
 			}
 		}
 	})
-	if !made(p, &a.psp, "service point", func() (*udat.PSP, error) { return udat.CreatePSPAny(a.ia, a.requests) }) {
+	if !made(a.pass, &a.psp, "service point")(udat.CreatePSPAny(a.ia, a.requests)) {
 		return false
 	}
 	param, err := a.psp.Query()
 	a.qual = param.ConnQual
-	return p.ok("querying the service point", err)
+	return a.ok("querying the service point", err)
 }
 
 func (a *adapter) close() {
-	p := a.pass
-	free(p, "service point", a.psp)
+	free(a.pass, "service point", a.psp)
 	a.rejectAll()
 	a.freeEVD("EVD for connection requests", a.requests)
-	free(p, "CNO", a.cno)
-	free(p, "memory region of a slice", a.pinned)
-	free(p, "memory region", a.memory)
-	free(p, "protection zone", a.pz)
-	if pump := p.pumps[a.ia.AsyncEVD()]; pump != nil {
+	free(a.pass, "CNO", a.cno)
+	free(a.pass, "memory region of a slice", a.pinned)
+	free(a.pass, "memory region", a.memory)
+	free(a.pass, "protection zone", a.pz)
+	if pump := a.pumps[a.ia.AsyncEVD()]; pump != nil {
 		pump.stop()
 		pump.done.Wait()
 	}
-	if err := a.ia.Close(udat.CloseGraceful); !p.ok("closing", err) && !errors.Is(err, udat.ErrClosed) {
+	if err := a.ia.Close(udat.CloseGraceful); !a.ok("closing", err) && !errors.Is(err, udat.ErrClosed) {
 		if err := a.ia.Close(udat.CloseAbrupt); err != nil && !errors.Is(err, udat.ErrClosed) {
-			p.fault("the adapter cannot be closed: %v", err)
+			a.fault("the adapter cannot be closed: %v", err)
 		}
 	}
 	for _, o := range udat.Living() {
-		p.fault("left alive: %v", o)
+		a.fault("left alive: %v", o)
 	}
 }
 
@@ -178,19 +171,18 @@ func (a *adapter) establish(client, server *side, qual udat.ConnQual, ep *udat.E
 
 // segment returns a piece of memory. The server's is in the Go heap.
 func (a *adapter) segment(s *side, n int) []udat.Segment {
-	segment, err := a.of(s).Segment(n*piece, piece)
-	if err != nil {
-		panic(err)
-	}
-	return []udat.Segment{segment}
+	return []udat.Segment{must(a.of(s).Segment(n*piece, piece))}
 }
 
 func (a *adapter) remote(s *side, n int) udat.RMRTriplet {
-	triplet, err := a.of(s).RMRTriplet(n*piece, piece)
+	return must(a.of(s).RMRTriplet(n*piece, piece))
+}
+
+func must[T any](v T, err error) T {
 	if err != nil {
 		panic(err)
 	}
-	return triplet
+	return v
 }
 
 func (a *adapter) of(s *side) *udat.LMR {
@@ -199,6 +191,8 @@ func (a *adapter) of(s *side) *udat.LMR {
 	}
 	return a.memory
 }
+
+func (a *adapter) bytes(s *side, n int) []byte { return a.of(s).Bytes()[n*piece:][:piece] }
 
 func (a *adapter) send(s *side, n int, flags udat.CompletionFlags) bool {
 	op := operation{what: fmt.Sprintf("%s's send %d", s.name, n), side: s, silent: flags == udat.CompletionSuppress}
@@ -217,14 +211,11 @@ func (a *adapter) recv(s *side, srq *udat.SRQ, n int) bool {
 
 // transfers connects twice, and moves data in all ways.
 func (a *adapter) transfers() {
-	p := a.pass
 	var srq *udat.SRQ
-	if !made(p, &srq, "shared receive queue", func() (*udat.SRQ, error) {
-		return udat.CreateSRQ(a.ia, a.pz, udat.SRQAttr{MaxRecvDTOs: queue, MaxRecvIOV: 1})
-	}) {
+	if !made(a.pass, &srq, "shared receive queue")(udat.CreateSRQ(a.ia, a.pz, udat.SRQAttr{MaxRecvDTOs: queue, MaxRecvIOV: 1})) {
 		return
 	}
-	defer free(p, "shared receive queue", srq)
+	defer free(a.pass, "shared receive queue", srq)
 	server, client, ok := a.newSides(srq)
 	defer server.free()
 	defer client.free()
@@ -232,34 +223,34 @@ func (a *adapter) transfers() {
 		return
 	}
 	window := a.window()
-	defer free(p, "memory window", window)
+	defer free(a.pass, "memory window", window)
 	all := true
 	for n := range 4 {
 		all = a.recv(client, nil, clientRecv+n) && a.recv(server, srq, serverRecv+n) && all
 	}
-	noticed := len(p.noticed)
+	noticed := len(a.noticed)
 	if all && a.establish(client, server, a.qual, server.ep) {
 		for n := range 4 {
 			for _, s := range []*side{client, server} {
-				copy(a.of(s).Bytes()[(clientData+n)*piece:][:piece], bytes.Repeat([]byte{byte(0x10 + n)}, piece))
-				copy(a.of(s).Bytes()[(serverData+n)*piece:][:piece], bytes.Repeat([]byte{byte(0x20 + n)}, piece))
+				copy(a.bytes(s, clientData+n), bytes.Repeat([]byte{byte(0x10 + n)}, piece))
+				copy(a.bytes(s, serverData+n), bytes.Repeat([]byte{byte(0x20 + n)}, piece))
 			}
 		}
 		a.bind(client, window)
 		a.exchange(client, server)
-		if len(p.noticed) == noticed {
+		if len(a.noticed) == noticed {
 			a.compare(client, server)
-			p.steps++
+			a.steps++
 		}
 	}
 	end(udat.CloseGraceful, server, client)
 
 	// A connection that ends while receives and a suppressed request are outstanding.
 	if a.recv(client, nil, clientRecv) && a.establish(client, server, a.qual, server.ep) {
-		if p.posted(operation{what: "client's last write", side: client, silent: true}, func(cookie uint64) error {
+		if a.posted(operation{what: "client's last write", side: client, silent: true}, func(cookie uint64) error {
 			return client.ep.PostRDMAWrite(a.segment(client, clientData), cookie, a.remote(server, landing), udat.CompletionSuppress)
 		}) {
-			p.steps++
+			a.steps++
 		}
 	}
 	end(udat.CloseAbrupt, client, server)
@@ -287,25 +278,24 @@ func (a *adapter) bind(s *side, window *udat.RMR) {
 
 // exchange transfers in both directions, and waits until it is done.
 func (a *adapter) exchange(client, server *side) {
-	p := a.pass
 	if !a.send(client, clientData, 0) ||
-		!p.until("a message", func() bool {
+		!a.until("a message", func() bool {
 			return len(server.succeeded) > 0 || client.failed || client.phase == idle || server.phase == idle
 		}) || len(server.succeeded) == 0 {
 		return
 	}
 	a.send(server, serverData, 0)
-	p.posted(operation{what: "server's read", side: server}, func(cookie uint64) error {
+	a.posted(operation{what: "server's read", side: server}, func(cookie uint64) error {
 		return server.ep.PostRDMARead(a.segment(server, landing), cookie, a.remote(client, clientData+1), 0)
 	})
-	p.posted(operation{what: "server's suppressed write", side: server, silent: true}, func(cookie uint64) error {
+	a.posted(operation{what: "server's suppressed write", side: server, silent: true}, func(cookie uint64) error {
 		return server.ep.PostRDMAWrite(a.segment(server, serverData+1), cookie, a.remote(client, landing+1), udat.CompletionSuppress)
 	})
 	a.batch(server, client)
 	a.send(client, clientData+1, udat.CompletionSuppress)
 	a.send(client, clientData+2, 0)
-	p.until("the completion of requests", func() bool {
-		for _, what := range p.outstanding(client, server) {
+	a.until("the completion of requests", func() bool {
+		for _, what := range a.outstanding(client, server) {
 			if !strings.HasPrefix(what, "client's receive") {
 				return false
 			}
@@ -335,18 +325,16 @@ func (a *adapter) batch(s, peer *side) {
 // compare checks what the transfers have moved.
 func (a *adapter) compare(client, server *side) {
 	for _, moved := range []struct {
-		to   *side
-		at   int
-		from *side
-		what int
+		to, from *side
+		at, what int
 	}{
-		{server, serverRecv, client, clientData},
-		{server, landing, client, clientData + 1},
-		{client, clientRecv, server, serverData},
-		{client, landing + 1, server, serverData + 1},
-		{client, landing + 2, server, serverData + 2},
+		{server, client, serverRecv, clientData},
+		{server, client, landing, clientData + 1},
+		{client, server, clientRecv, serverData},
+		{client, server, landing + 1, serverData + 1},
+		{client, server, landing + 2, serverData + 2},
 	} {
-		if !bytes.Equal(a.of(moved.to).Bytes()[moved.at*piece:][:piece], a.of(moved.from).Bytes()[moved.what*piece:][:piece]) {
+		if !bytes.Equal(a.bytes(moved.to, moved.at), a.bytes(moved.from, moved.what)) {
 			a.fault("piece %d of the %s is not piece %d of the %s, though the transfers have succeeded", moved.at, moved.to.name, moved.what, moved.from.name)
 		}
 	}
@@ -354,50 +342,48 @@ func (a *adapter) compare(client, server *side) {
 
 // refusals has attempts rejected, timed out, and made where nobody listens, on an endpoint that is modified first.
 func (a *adapter) refusals() {
-	p := a.pass
 	client, ok := a.newSide("client", nil)
 	defer client.free()
 	if !ok {
 		return
 	}
 	param := &udat.EPParam{Attr: udat.EPAttr{MaxRecvDTOs: queue / 2, MaxRequestDTOs: queue / 2}}
-	p.ok("modifying", client.ep.Modify(udat.EPFieldMaxRequestDTOs, param))
+	a.ok("modifying", client.ep.Modify(udat.EPFieldMaxRequestDTOs, param))
 	if cr := a.connect(client, a.qual, connectTimeout, "reject me"); cr != nil {
 		client.ending = true // what comes now is as it should be
 		if a.ok("rejecting", cr.Reject([]byte("no"))) {
-			p.until("the rejection", func() bool {
-				a.rejectAll() // socket CM asks again if it has lost the answer
-				return client.phase == idle
-			})
-			a.want(client, udat.EventConnectionPeerRejected)
+			// Socket CM asks again if it has lost the answer.
+			a.awaitEnd(client, udat.EventConnectionPeerRejected, a.rejectAll)
 		}
 	}
 	a.endAlone(client)
 	if cr := a.connect(client, a.qual, 100*time.Millisecond, "let me wait"); cr != nil {
-		client.ending = true
-		p.until("the time-out", func() bool { return client.phase == idle })
-		a.want(client, udat.EventConnectionTimedOut)
-		p.ok("rejecting late", cr.Reject(nil))
+		a.awaitEnd(client, udat.EventConnectionTimedOut, func() {})
+		a.ok("rejecting late", cr.Reject(nil))
 	}
 	a.endAlone(client)
 	if client.begin("connects", func() error { return client.ep.Connect(a.address, nobody(), connectTimeout, nil) }) {
-		client.ending = true
-		p.until("the rejection by nobody", func() bool { return client.phase == idle })
-		a.want(client, udat.EventConnectionNonPeerRejected)
+		a.awaitEnd(client, udat.EventConnectionNonPeerRejected, func() {})
 	}
 	a.endAlone(client)
+}
+
+// awaitEnd waits until an attempt ends as it should, and does something meanwhile.
+func (a *adapter) awaitEnd(s *side, with udat.EventNumber, meanwhile func()) {
+	s.ending = true
+	a.until("the "+with.String(), func() bool {
+		meanwhile()
+		return s.phase == idle
+	})
+	if s.outcome.Number == with {
+		a.steps++
+	} else {
+		a.notice("the %s gets the event %v instead of %v", s.name, s.outcome.Number, with)
+	}
 }
 
 // nobody returns a qualifier that nothing listens on.
 func nobody() udat.ConnQual { return udat.ConnQual(9000 + os.Getpid()%1000) }
-
-func (a *adapter) want(s *side, number udat.EventNumber) {
-	if s.outcome.Number != number {
-		a.notice("the %s gets the event %v instead of %v", s.name, s.outcome.Number, number)
-		return
-	}
-	a.steps++
-}
 
 // endAlone ends an attempt of a side.
 func (a *adapter) endAlone(s *side) {
@@ -410,7 +396,6 @@ func (a *adapter) endAlone(s *side) {
 
 // reserved connects through a reserved service point, and frees an endpoint that is connected.
 func (a *adapter) reserved() {
-	p := a.pass
 	server, client, ok := a.newSides(nil)
 	defer server.free()
 	defer client.free()
@@ -419,21 +404,21 @@ func (a *adapter) reserved() {
 	}
 	qual := nobody() + 1000
 	var rsp *udat.RSP
-	if !made(p, &rsp, "reserved service point", func() (*udat.RSP, error) { return udat.CreateRSP(a.ia, qual, server.ep, a.requests) }) {
+	if !made(a.pass, &rsp, "reserved service point")(udat.CreateRSP(a.ia, qual, server.ep, a.requests)) {
 		return
 	}
 	established := a.establish(client, server, qual, nil)
 	a.rejectAll()
-	free(p, "reserved service point", rsp)
+	free(a.pass, "reserved service point", rsp)
 	if !established || !a.recv(client, nil, clientRecv) {
 		end(udat.CloseAbrupt, client, server)
 		return
 	}
 	client.ending, server.ending = true, true
-	free(p, "server's endpoint", server.ep)
+	free(a.pass, "server's endpoint", server.ep)
 	server.ep, server.phase = nil, idle
-	if p.until("the end of the connection of a freed endpoint", func() bool { return client.phase == idle }) {
-		p.steps++
+	if a.until("the end of the connection of a freed endpoint", func() bool { return client.phase == idle }) {
+		a.steps++
 	}
 	end(udat.CloseAbrupt, client, server)
 }

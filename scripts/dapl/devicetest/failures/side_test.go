@@ -49,27 +49,21 @@ func (a *adapter) newSide(name string, srq *udat.SRQ) (*side, bool) {
 		{&s.reqs, "requests", udat.EVDDTO, p.completed},
 		{&s.conn, "connections", udat.EVDConnection, s.changed},
 	} {
-		length := queue
-		if !made(p, evd.at, name+"'s EVD for "+evd.what, func() (*udat.EVD, error) { return udat.CreateEVD(a.ia, length/2, nil, evd.flags) }) ||
-			!p.resized("resizing the "+name+"'s EVD for "+evd.what, *evd.at, length) {
+		what := name + "'s EVD for " + evd.what
+		if !made(p, evd.at, what)(udat.CreateEVD(a.ia, queue/2, nil, evd.flags)) {
+			return s, false
+		}
+		if err := (*evd.at).Resize(queue); !errors.Is(err, udat.ErrModelNotSupported) && !p.ok("resizing the "+what, err) {
 			return s, false
 		}
 		p.watch(*evd.at, evd.handle, (*evd.at).Wait)
 	}
 	attr := &udat.EPAttr{MaxRequestDTOs: queue}
-	return s, made(p, &s.ep, name+"'s endpoint", func() (*udat.EP, error) {
-		if srq != nil {
-			return udat.CreateEPWithSRQ(a.ia, a.pz, s.recv, s.reqs, s.conn, srq, attr)
-		}
-		attr.MaxRecvDTOs = queue / 2
-		return udat.CreateEP(a.ia, a.pz, s.recv, s.reqs, s.conn, attr)
-	})
-}
-
-// resized makes an EVD longer. It is not done where the device cannot.
-func (p *pass) resized(what string, evd *udat.EVD, length int) bool {
-	err := evd.Resize(length)
-	return errors.Is(err, udat.ErrModelNotSupported) || p.ok(what, err)
+	if srq != nil {
+		return s, made(p, &s.ep, name+"'s endpoint")(udat.CreateEPWithSRQ(a.ia, a.pz, s.recv, s.reqs, s.conn, srq, attr))
+	}
+	attr.MaxRecvDTOs = queue / 2
+	return s, made(p, &s.ep, name+"'s endpoint")(udat.CreateEP(a.ia, a.pz, s.recv, s.reqs, s.conn, attr))
 }
 
 // newSides makes two. The server has the shared receive queue. Free both in any case.

@@ -42,26 +42,19 @@ type tampering struct {
 	at       int
 }
 
-type tamper int
+type tamper string
 
 const (
-	nothing tamper = iota
-	cut            // the connection, before the byte
-	delay          // what follows, so that the message comes in pieces
-	flip           // a bit of the byte
-	repeat         // all that comes with the byte
-	tampers
+	cut    tamper = "cut"    // the connection, before the byte
+	delay  tamper = "delay"  // what follows, so that the message comes in pieces
+	flip   tamper = "flip"   // a bit of the byte
+	repeat tamper = "repeat" // all that comes with the byte
 )
-
-func (how tamper) String() string {
-	return [...]string{"nothing", "cut", "delay", "flip", "repeat"}[how]
-}
 
 // middle passes on what a client and the host say to each other, but for some tampering.
 type middle struct {
 	*host
-	listener *net.TCPListener
-	qual     udat.ConnQual
+	qual udat.ConnQual
 
 	mu   sync.Mutex
 	do   tampering
@@ -71,10 +64,7 @@ type middle struct {
 func newMiddle(h *host) *middle {
 	m := &middle{host: h, qual: udattest.ConnQual()}
 	listener, err := net.ListenTCP("tcp", h.tcpAddress(m.qual))
-	if err != nil {
-		h.Fatal(err)
-	}
-	m.listener = listener
+	h.do(err)
 	h.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -165,12 +155,9 @@ func TestTamperingMiddle(t *testing.T) {
 		client := udattest.NewEndpoint(h.T, h.ia, nil)
 		toServer, toClient := messageHeader+len(greeting)+confirmation, messageHeader
 		var all []tampering
-		for how := cut; how < tampers; how++ {
-			for at := range toServer {
-				all = append(all, tampering{how, true, at})
-			}
-			for at := range toClient {
-				all = append(all, tampering{how, false, at})
+		for _, how := range []tamper{cut, delay, flip, repeat} {
+			for at := range toServer + toClient {
+				all = append(all, tampering{how, at < toServer, at % toServer})
 			}
 		}
 		random := rand.New(rand.NewPCG(*seedFlag, 1))

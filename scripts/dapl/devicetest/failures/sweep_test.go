@@ -4,6 +4,7 @@ package failures
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -29,13 +30,7 @@ var (
 const trial = 5
 
 func TestMain(m *testing.M) {
-	if text := os.Getenv(taskVariable); text != "" {
-		if err := runChild(text); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		return
-	}
+	between.Child(taskVariable, runChild)
 	flag.Parse()
 	// Children mostly wait.
 	if err := flag.Set("test.parallel", "4"); err != nil {
@@ -60,8 +55,9 @@ func sweep(t *testing.T, library, name string) {
 		t.Fatalf("without a failure: %q", append(usual.Noticed, usual.Faults...))
 	}
 	t.Logf("without a failure: %v calls of %v, and then %v; seed %d", usual.Calls, kindNames, usual.Holdings, *seedFlag)
-	var total tally
-	t.Cleanup(func() { t.Log(total.String()) })
+	var mu sync.Mutex
+	outcomes := map[string]int{}
+	t.Cleanup(func() { t.Log(outcomes) })
 	random := rand.New(rand.NewPCG(*seedFlag, 0))
 	for k := range kinds {
 		for _, nth := range chosen(usual.Calls[k], *sampleFlag, random) {
@@ -71,7 +67,9 @@ func sweep(t *testing.T, library, name string) {
 			t.Run(fmt.Sprintf("%v/%d", k, nth), func(t *testing.T) {
 				t.Parallel()
 				r := runTask(t, library, task{Adapter: name, Kind: k, Nth: nth, Usual: usual.Holdings})
-				total.add(k, r)
+				mu.Lock()
+				outcomes[fmt.Sprintf("%v: %s", k, r.outcome())]++
+				mu.Unlock()
 				t.Logf("%q; %v; noticed: %q", r.Failed, r.Took.Round(time.Millisecond), r.Noticed)
 				if len(r.Faults) == 0 {
 					return
@@ -100,11 +98,8 @@ func chosen(calls, sample int, random *rand.Rand) (nths []int) {
 func runTask(t *testing.T, library string, do task) (r result) {
 	t.Helper()
 	shared := filepath.Join(t.TempDir(), "control")
-	if err := os.WriteFile(shared, make([]byte, unsafe.Sizeof(control{})), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	text, err := json.Marshal(do)
-	if err != nil {
+	if err := errors.Join(err, os.WriteFile(shared, make([]byte, unsafe.Sizeof(control{})), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	err = between.Run(library, &r, taskVariable+"="+string(text), controlVariable+"="+shared)
@@ -118,33 +113,14 @@ func runTask(t *testing.T, library string, do task) (r result) {
 	return r
 }
 
-// tally counts the outcomes for the calls of each kind.
-type tally struct {
-	mu                             sync.Mutex
-	failed, unnoticed, found, none [kinds]int
-}
-
-func (c *tally) add(k kind, r result) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+func (r result) outcome() string {
 	switch {
+	case len(r.Faults) > 0:
+		return "a fault"
 	case r.Failed == "":
-		c.none[k]++ // there were fewer calls than in the run without a failure
-	default:
-		c.failed[k]++
-		if len(r.Noticed) == 0 {
-			c.unnoticed[k]++
-		}
+		return "did not come" // there were fewer calls than in the run without a failure
+	case len(r.Noticed) == 0:
+		return "unnoticed"
 	}
-	if len(r.Faults) > 0 {
-		c.found[k]++
-	}
-}
-
-func (c *tally) String() string {
-	var b strings.Builder
-	for k := range kinds {
-		fmt.Fprintf(&b, "%v: %d calls have failed, %d of them unnoticed; %d did not come; %d faults\n", k, c.failed[k], c.unnoticed[k], c.none[k], c.found[k])
-	}
-	return b.String()
+	return "noticed"
 }

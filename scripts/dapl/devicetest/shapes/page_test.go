@@ -40,21 +40,14 @@ func row(s shape, names []string, results map[string][]finding) string {
 
 // sameForAll reports whether all adapters have done the same.
 func sameForAll(f finding, names []string, results map[string][]finding) bool {
-	for _, name := range names {
-		if !slices.ContainsFunc(results[name], func(g finding) bool { return g.What == f.What && g.Refused == f.Refused }) {
-			return false
-		}
-	}
-	return true
+	same := func(g finding) bool { return g.What == f.What && g.Refused == f.Refused }
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.ContainsFunc(results[name], same) })
 }
 
 // writeRow puts the row of a shape into the page, in the order of the names.
 func writeRow(t *testing.T, file string, s shape, names []string, results map[string][]finding) {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(file))(t)
 	var rows, others []string
 	for line := range strings.Lines(string(text)) {
 		switch {
@@ -74,10 +67,7 @@ func writeRow(t *testing.T, file string, s shape, names []string, results map[st
 
 // The page has a row for each shape, and no other.
 func TestPageHasAllShapes(t *testing.T) {
-	text, err := os.ReadFile(pageFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must(os.ReadFile(pageFile))(t)
 	rows := strings.Count(string(text), "\n| `")
 	shapes := allShapes(t)
 	for _, s := range shapes {

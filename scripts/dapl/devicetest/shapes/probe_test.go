@@ -108,12 +108,7 @@ func (p *probe) limits() (faults []string) {
 
 // close closes the adapter. Nothing may be left but what it was opened with.
 func (p *probe) close() error {
-	for _, o := range []interface{ Free() error }{p.memory, p.pz} {
-		if err := o.Free(); err != nil {
-			return err
-		}
-	}
-	return p.ia.Close(udat.CloseGraceful)
+	return errors.Join(p.memory.Free(), p.pz.Free(), p.ia.Close(udat.CloseGraceful))
 }
 
 // note notes what became of something. A refusal must be an error that a program, and its user, can make something of.
@@ -238,13 +233,15 @@ func (p *probe) sharedQueues() {
 	p.note(probeSRQ, err)
 }
 
-func (p *probe) piece(n int) []udat.Segment {
-	const length = 64
-	segment, err := p.memory.Segment(n*length, length)
+func (p *probe) piece(n int) []udat.Segment { return []udat.Segment{p.segment(n, 64)} }
+
+// segment returns the first bytes of a piece.
+func (p *probe) segment(n, length int) udat.Segment {
+	segment, err := p.memory.Segment(n*64, length)
 	if err != nil {
 		panic(err)
 	}
-	return []udat.Segment{segment}
+	return segment
 }
 
 // connection connects two endpoints, and tries operations of all kinds.
@@ -299,12 +296,9 @@ func (p *probe) connect(client, server endpoint, requests *udat.EVD) error {
 	if err := request.CR().Accept(server.EP, nil); err != nil {
 		return err
 	}
-	for _, evd := range []*udat.EVD{client.connect, server.connect} {
-		if _, err := evd.Expect(ctx, udat.EventConnectionEstablished); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = client.connect.Expect(ctx, udat.EventConnectionEstablished)
+	_, err2 := server.connect.Expect(ctx, udat.EventConnectionEstablished)
+	return errors.Join(err, err2)
 }
 
 // completed waits for the successful end of an operation that was posted with an error or without.
@@ -359,16 +353,7 @@ func (p *probe) operations(client, server endpoint) {
 	}
 	p.note(probeRMR, err)
 	remote, err := p.memory.RMRTriplet(5*64, 8)
-	p.note(probeAtomics, errors.Join(err, completed(client.request, udat.EventDTOCompletion, client.PostFetchAndAdd(1, p.word(6), 1, remote, 0))))
+	p.note(probeAtomics, errors.Join(err, completed(client.request, udat.EventDTOCompletion, client.PostFetchAndAdd(1, p.segment(6, 8), 1, remote, 0))))
 	err = server.PostRecv(p.piece(7), 1, 0)
-	p.note(probeWriteImmed, errors.Join(err, completed(client.request, udat.EventDTOCompletion, client.PostRDMAWriteImmed([]udat.Segment{p.word(6)}, 2, remote, 9, 0))))
-}
-
-// word returns the first 8 bytes of a piece.
-func (p *probe) word(n int) udat.Segment {
-	segment, err := p.memory.Segment(n*64, 8)
-	if err != nil {
-		panic(err)
-	}
-	return segment
+	p.note(probeWriteImmed, errors.Join(err, completed(client.request, udat.EventDTOCompletion, client.PostRDMAWriteImmed([]udat.Segment{p.segment(6, 8)}, 2, remote, 9, 0))))
 }

@@ -4,8 +4,9 @@ package shapes
 
 import (
 	"flag"
-	"fmt"
+
 	"maps"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,13 +26,7 @@ var pageFlag = flag.String("shapes.page", "", "write the rows of the page `file`
 const shapeVariable = "UDAT_TEST_SHAPE"
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(probeVariable); name != "" {
-		if err := runProbe(name); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		return
-	}
+	between.Child(probeVariable, runProbe)
 	udattest.Main(m)
 }
 
@@ -82,6 +77,17 @@ func allShapes(t testing.TB) (shapes []shape) {
 	return shapes
 }
 
+// must returns what a call has returned that has to succeed.
+func must[T any](v T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
 func (s shape) isMadeUp() bool { return strings.HasPrefix(s.title, "made up") }
 
 // number returns the value of a key, or else another.
@@ -97,13 +103,7 @@ func (s shape) number(key string, otherwise int) int {
 func expectedLength(file string, asked int) int {
 	s := readShape(file)
 	length := max(asked, s.number("cq_min", 0))
-	power := func(n int) int {
-		p := 1
-		for p < n {
-			p *= 2
-		}
-		return p
-	}
+	power := func(n int) int { return 1 << bits.Len(uint(n-1)) }
 	switch s.words["cq_round"] {
 	case "pow2":
 		return power(length)
@@ -118,10 +118,7 @@ func expectedLength(file string, asked int) int {
 // runChild probes an adapter under a shape, in a process of its own.
 func runChild(t *testing.T, library string, s shape, adapter string) (findings []finding) {
 	t.Helper()
-	file, err := filepath.Abs(filepath.Join("testdata", s.name+".shape"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(filepath.Abs(filepath.Join("testdata", s.name+".shape")))(t)
 	if err := between.Run(library, &findings, probeVariable+"="+adapter, shapeVariable+"="+file); err != nil {
 		t.Error(err)
 	}
@@ -166,12 +163,7 @@ func TestShapes(t *testing.T) {
 func (s shape) check(t *testing.T, adapter string, findings []finding) {
 	t.Helper()
 	lacks := func(keys ...string) bool {
-		for _, key := range keys {
-			if s.number(key, 0) != 0 {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(keys, func(key string) bool { return s.number(key, 0) != 0 })
 	}
 	refused := map[string]bool{
 		probeOpen:      lacks("gid_error") && strings.Contains(adapter, "-scm-"),
@@ -206,10 +198,7 @@ var keysInC = regexp.MustCompile(`"(\w+)"|(?:DEVICE|PORT)\((\w+)\)`)
 
 // Each line of a shape says where its values are published, and the library in between knows its keys.
 func TestShapeFiles(t *testing.T) {
-	source, err := os.ReadFile("../between/testdata/shape.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must(os.ReadFile("../between/testdata/shape.c"))(t)
 	known := map[string]bool{"on": true, "like": true}
 	for _, match := range keysInC.FindAllStringSubmatch(string(source), -1) {
 		known[match[1]+match[2]] = true
@@ -225,10 +214,7 @@ func TestShapeFiles(t *testing.T) {
 			continue
 		}
 		devices++
-		text, err := os.ReadFile(filepath.Join("testdata", s.name+".shape"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(filepath.Join("testdata", s.name+".shape")))(t)
 		for line := range strings.Lines(string(text)) {
 			if !strings.Contains(line, "# ") {
 				t.Errorf("%s: no source of %s", s.name, line)
