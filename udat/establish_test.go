@@ -3,6 +3,7 @@ package udat_test
 import (
 	"bytes"
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/goudat/goudat/udat"
@@ -18,6 +19,9 @@ func TestConnectAndWait(t *testing.T) {
 
 		_, err := active.EP.ConnectAndWait(ctx, address, udattest.ConnQual(), nil)
 		want(t, err, udat.EventConnectionNonPeerRejected)
+		if !strings.Contains(err.Error(), "nobody listens") {
+			t.Errorf("the error does not say why: %v", err)
+		}
 		want(t, active.Reset())
 
 		ended, cancel := context.WithCancel(ctx)

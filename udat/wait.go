@@ -158,7 +158,7 @@ type EventError struct {
 }
 
 // Error names both events: a completion with operation, cookie and status, a connection request
-// with its qualifier.
+// with its qualifier, and NonPeerRejected with its causes.
 func (e *EventError) Error() string {
 	got := e.Event.Number.String()
 	switch e.Event.Number {
@@ -167,6 +167,8 @@ func (e *EventError) Error() string {
 		if e.Want == e.Event.Number {
 			return "udat: " + got
 		}
+	case EventConnectionNonPeerRejected:
+		got += " (nobody listens on the qualifier, or a queue of requests is full)"
 	case EventConnectionRequest:
 		if cr := e.Event.CR(); cr != nil {
 			got = fmt.Sprintf("%v for the qualifier %d", e.Event.Number, cr.param.ConnQual)
