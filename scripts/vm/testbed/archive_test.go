@@ -42,17 +42,10 @@ func TestConfiguredMirrors(t *testing.T) {
 		"sources": "Types: deb\nURIs: http://mirror.example/debian\nSuites: trixie trixie-updates\nComponents: main\n",
 	} {
 		folder := t.TempDir()
-		for file, text := range map[string]string{
+		writeFiles(t, folder, map[string]string{
 			"parts/own." + name: content,
 			"settings":          `Dir::Etc::SourceList "/dev/null"; Dir::Etc::SourceParts "` + folder + `/parts"; Dir::State::Lists "` + folder + `/lists";`,
-		} {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(folder, file)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(folder, file), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+		})
 		t.Setenv("APT_CONFIG", filepath.Join(folder, "settings"))
 		if got, want := configuredMirrors(), []string{"http://mirror.example/debian/"}; !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", name, got, want)
@@ -65,19 +58,10 @@ func TestArchiveRefuses(t *testing.T) {
 	unsigned := t.TempDir()
 	release := "Origin: Debian\nLabel: Debian\nSuite: trixie\nCodename: trixie\nComponents: main\nArchitectures: amd64\n" +
 		"SHA256:\n e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855 0 main/binary-amd64/Packages\n"
-	for file, content := range map[string]string{"dists/trixie/Release": release, "dists/trixie/main/binary-amd64/Packages": ""} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(unsigned, file)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(unsigned, file), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	writeFiles(t, unsigned, map[string]string{"dists/trixie/Release": release, "dists/trixie/main/binary-amd64/Packages": ""})
 	// Insecure settings of the system do not apply here.
 	settings := filepath.Join(t.TempDir(), "settings")
-	if err := os.WriteFile(settings, []byte(`Acquire::AllowInsecureRepositories "true"; APT::Get::AllowUnauthenticated "true";`), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(settings, []byte(`Acquire::AllowInsecureRepositories "true"; APT::Get::AllowUnauthenticated "true";`), 0o644))
 	t.Setenv("APT_CONFIG", settings)
 	for _, c := range []struct{ name, mirror, want string }{
 		{"nobody has signed it", "file:" + unsigned, "is not signed"},

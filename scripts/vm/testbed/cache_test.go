@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,9 +15,7 @@ import (
 func newCache(t *testing.T) *cache {
 	t.Helper()
 	c, err := openCache(filepath.Join(t.TempDir(), "cache"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return c
 }
 
@@ -48,9 +47,7 @@ func TestFailedEntryLeavesNothing(t *testing.T) {
 	c := newCache(t)
 	broken := errors.New("broken")
 	_, err := c.entry("kernel-1", &progress{out: io.Discard}, func(path string) error {
-		if err := os.MkdirAll(filepath.Join(path, "half"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.MkdirAll(filepath.Join(path, "half"), 0o755))
 		return broken
 	})
 	if !errors.Is(err, broken) {
@@ -65,12 +62,8 @@ func TestOldEntriesGo(t *testing.T) {
 	old := time.Now().Add(-40 * 24 * time.Hour)
 	for name, age := range map[string]time.Time{shop.temporary + "kernel-1": time.Now(), slowShop.temporary + "kernel-2": time.Now(), "initramfs-old": old,
 		"initramfs-used": old, "kvm-new": time.Now(), "not-ours": old} {
-		if err := os.Mkdir(c.path(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(c.path(name), age, age); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.Mkdir(c.path(name), 0o755))
+		check(t, os.Chtimes(c.path(name), age, age))
 	}
 	unneeded := func(string) error { t.Error("an existing entry is made again"); return nil }
 	if _, err := c.entry("initramfs-used", &progress{out: io.Discard}, unneeded); err != nil {
@@ -103,9 +96,7 @@ func TestEntryBesideSlowEntry(t *testing.T) {
 			return errors.New("the other entry waits")
 		}
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	wantEntries(t, c, "kernel-quick", "kernel-slow", "lock", "lock-slow")
 }
 
@@ -113,9 +104,7 @@ func TestEntryBesideSlowEntry(t *testing.T) {
 func TestSlowEntryGoesOn(t *testing.T) {
 	c := newCache(t)
 	log := &progress{out: io.Discard}
-	if err := os.Mkdir(c.path(slowShop.temporary+"kernel-other"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(c.path(slowShop.temporary+"kernel-other"), 0o755))
 	interrupted := errors.New("interrupted")
 	for _, want := range []error{interrupted, nil} {
 		_, err := c.slowEntry("kernel-slow", log, func(path string) error {
@@ -135,19 +124,12 @@ func TestSlowEntryGoesOn(t *testing.T) {
 func wantEntries(t *testing.T, c *cache, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(c.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if len(got) != len(want) {
+	if !slices.Equal(got, want) {
 		t.Fatalf("the cache has %q, want %q", got, want)
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Fatalf("the cache has %q, want %q", got, want)
-		}
 	}
 }

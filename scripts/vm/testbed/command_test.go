@@ -20,11 +20,7 @@ func TestEmulatorCannotBeInstalled(t *testing.T) {
 			folder := t.TempDir()
 			calls := filepath.Join(folder, "calls")
 			aptGet := "#!/bin/sh\necho $1 >>" + calls + "\ncase $1 in update) " + c.update + ";; esac\n" + c.install + "\n"
-			for name, script := range map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\nshift\nexec \"$@\"\n"} {
-				if err := os.WriteFile(filepath.Join(folder, name), []byte(script), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
+			writeFiles(t, folder, map[string]string{"apt-get": aptGet, "sudo": "#!/bin/sh\nshift\nexec \"$@\"\n"})
 			t.Setenv("PATH", folder)
 			_, err := findEmulator(amd64, &progress{out: io.Discard})
 			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "install the packages qemu-system-x86") {

@@ -12,13 +12,9 @@ import (
 func plug(t *testing.T, e *ether, rank int) net.Conn {
 	t.Helper()
 	end, err := e.plug(rank)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	conn, err := net.FileConn(end)
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	end.Close()
 	t.Cleanup(func() { conn.Close() })
 	return conn

@@ -22,9 +22,7 @@ func TestFleet(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "--machines", "2", "--memory", "512M", copySelf(t, t.TempDir()))
 	b.cmd.Env = append(os.Environ(), roleVariable+"=fleet", "UDAT_TEST_ADDR=mine")
-	b.start()
-	b.wait()
-	b.wantExit(3)
+	b.runs(3)
 	if got, want := b.stdout.String(), "[0] the survivor is done\n"; got != want {
 		t.Errorf("standard output is %q, want %q; stderr: %s", got, want, b.stderr.String())
 	}
@@ -145,9 +143,7 @@ func TestAnswerAfterLongJob(t *testing.T) {
 	for _, processors := range []string{"1", "2"} {
 		b := newBed(t, "--cpus", processors, "--memory", "512M", program)
 		b.cmd.Env = append(os.Environ(), roleVariable+"=ask", "LONG="+strings.Repeat("x", 100_000))
-		b.start()
-		b.wait()
-		b.wantExit(0)
+		b.runs(0)
 	}
 }
 
@@ -197,12 +193,8 @@ func encoded(t *testing.T, r control.Request) []byte {
 	t.Helper()
 	var stream bytes.Buffer
 	conn := wire.NewConn(&stream)
-	if err := conn.SendValue(wire.KindRequest, r); err != nil {
-		t.Fatal(err)
-	}
+	check(t, conn.SendValue(wire.KindRequest, r))
 	_, payload, err := conn.Receive()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return payload
 }

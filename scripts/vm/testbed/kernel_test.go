@@ -40,9 +40,7 @@ func TestKernelContent(t *testing.T) {
 	} {
 		content := kernelContent{arch: amd64, modules: moduleSet{}}
 		for _, files := range packages {
-			if err := content.addFiles(tarOf(t, files)); err != nil {
-				t.Fatal(err)
-			}
+			check(t, content.addFiles(tarOf(t, files)))
 		}
 		if string(content.image) != "image" || content.release != "6.1.0" {
 			t.Errorf("the image is %q, of release %q", content.image, content.release)
@@ -58,16 +56,12 @@ func tarOf(t *testing.T, files map[string]string) *bytes.Buffer {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for name, content := range files {
-		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
-			t.Fatal(err)
-		}
+		check(t, w.WriteHeader(&tar.Header{Name: name, Mode: 0o644, Size: int64(len(content)), Typeflag: tar.TypeReg}))
 		if _, err := w.Write([]byte(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, w.Close())
 	return &b
 }
 
@@ -87,9 +81,7 @@ func TestPackageFiles(t *testing.T) {
 		t.Errorf("a split kernel: %q, %v", files, err)
 	}
 	garbage := filepath.Join(folder, "garbage.deb")
-	if err := os.WriteFile(garbage, []byte("garbage"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(garbage, []byte("garbage"), 0o644))
 	for _, file := range []string{garbage, folder, filepath.Join(folder, "none.deb")} {
 		if _, err := packageFiles(file, amd64); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
@@ -101,12 +93,7 @@ func buildPackage(t *testing.T, folder, name, field string) string {
 	t.Helper()
 	tree := t.TempDir()
 	control := "Package: " + name + "\nVersion: 1-1\nArchitecture: amd64\nMaintainer: nobody <nobody@example>\n" + field + "\nDescription: none\n"
-	if err := os.Mkdir(filepath.Join(tree, "DEBIAN"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(tree, "DEBIAN/control"), []byte(control), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFiles(t, tree, map[string]string{"DEBIAN/control": control})
 	file := filepath.Join(folder, name+"_1-1_amd64.deb")
 	if text, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", tree, file).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -125,9 +112,7 @@ func TestKernelCannotBeHad(t *testing.T) {
 			folder := t.TempDir()
 			calls := filepath.Join(folder, "calls")
 			script := "#!/bin/sh\necho called >>" + calls + "\n" + c.script + "\n"
-			if err := os.WriteFile(filepath.Join(folder, "apt-get"), []byte(script), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			check(t, os.WriteFile(filepath.Join(folder, "apt-get"), []byte(script), 0o755))
 			t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 			cache := newCache(t)
 			_, err := cache.kernel(kernelChoice{suite: "trixie", arch: amd64, mirror: "http://m.example"}, &progress{out: os.Stderr})

@@ -17,9 +17,7 @@ func TestProofIsRemembered(t *testing.T) {
 			proofs++
 			return outcome
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return accelerator
 	}
 	for range 2 {
@@ -37,14 +35,10 @@ func TestProofIsRemembered(t *testing.T) {
 
 func TestProofKey(t *testing.T) {
 	emulator := t.TempDir() + "/qemu"
-	if err := os.WriteFile(emulator, []byte("old"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(emulator, []byte("old"), 0o755))
 	key := func(kernel string) string {
 		k, err := proofKey(machineConfig{emulator: emulator, kernel: kernel})
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return k
 	}
 	first := key("/c/kernel-1/vmlinux")
@@ -55,9 +49,7 @@ func TestProofKey(t *testing.T) {
 		t.Error("another kernel has the same key")
 	}
 	later := time.Now().Add(time.Hour)
-	if err := os.Chtimes(emulator, later, later); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Chtimes(emulator, later, later))
 	if key("/c/kernel-1/vmlinux") == first {
 		t.Error("another qemu has the same key")
 	}

@@ -18,9 +18,7 @@ func TestLauncherBuilds(t *testing.T) {
 		b.cmd.Env = append(os.Environ(), "GOUDAT_CACHE="+cache, "GOFLAGS=-mod=vendor -race -tags=none", "GOOS=windows",
 			"GOARCH=arm64", "GOWORK=/nowhere/go.work", "GO111MODULE=off", "CGO_ENABLED=1", "GOAMD64=v4",
 			"GOEXPERIMENT=cgocheck2", "CC=false")
-		b.start()
-		b.wait()
-		b.wantExit(0)
+		b.runs(0)
 		if !strings.HasPrefix(b.stdout.String(), "Usage: ") || b.stderr.Len() > 0 {
 			t.Fatalf("stdout is %.200q, stderr %q", b.stdout.String(), b.stderr.String())
 		}
@@ -28,9 +26,7 @@ func TestLauncherBuilds(t *testing.T) {
 	}
 	programs := func() []string {
 		found, err := filepath.Glob(filepath.Join(cache, "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return found
 	}
 	run()
@@ -42,12 +38,8 @@ func TestLauncherBuilds(t *testing.T) {
 	// The name of the programs depends on the sources of the machine's init, too.
 	source := filepath.Join(module, "guest/main.go")
 	content, err := os.ReadFile(source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(source, append(content, "\n// changed\n"...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, os.WriteFile(source, append(content, "\n// changed\n"...), 0o644))
 	run()
 	if after := programs(); len(after) != len(before)+1 {
 		t.Errorf("a changed source made %q of %q, want one more", after, before)
@@ -63,22 +55,14 @@ func TestLauncherNeedsGo(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/go"); err == nil {
 		t.Skip("Go is in the folder of all other tools")
 	}
-	b.start()
-	b.wait()
-	b.wantExit(exitFailure)
-	b.wantStderr("Go is missing")
+	b.runs(exitFailure, "Go is missing")
 }
 
 // If the cache folder cannot be made, the error names it, with the reason.
 func TestLauncherNeedsCache(t *testing.T) {
 	cache := filepath.Join(t.TempDir(), "file", "cache")
-	if err := os.WriteFile(filepath.Dir(cache), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(filepath.Dir(cache), nil, 0o644))
 	b := newBed(t, "true")
 	b.cmd.Env = append(os.Environ(), "GOUDAT_CACHE="+cache)
-	b.start()
-	b.wait()
-	b.wantExit(exitFailure)
-	b.wantStderr("the cache folder " + cache + " cannot be used (Not a directory): GOUDAT_CACHE names another\n")
+	b.runs(exitFailure, "the cache folder "+cache+" cannot be used (Not a directory): GOUDAT_CACHE names another\n")
 }

@@ -76,12 +76,8 @@ func TestProcessGroup(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "sleep 600 & echo ready; wait")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
+	check(t, cmd.Start())
 	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
@@ -138,9 +134,7 @@ func TestAbandonedBootHasBegun(t *testing.T) {
 	t.Setenv(roleVariable, "emulator")
 	for _, quiet := range []bool{true, false} {
 		m, err := startMachine(machineConfig{arch: amd64, emulator: os.Args[0], quiet: quiet}, wire.Job{}, programOutput{io.Discard, io.Discard}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for deadline := time.Now().Add(runLimit); !strings.Contains(m.console.String(), stands); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatal("the emulator does not start")

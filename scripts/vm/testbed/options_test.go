@@ -171,9 +171,7 @@ func TestDebianSuite(t *testing.T) {
 		"ID=debian\n": "",
 	} {
 		file := filepath.Join(t.TempDir(), "os-release")
-		if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(file, []byte(content), 0o644))
 		if got := debianSuite(file); got != want {
 			t.Errorf("%q: %q, want %q", content, got, want)
 		}

@@ -70,16 +70,12 @@ func TestTooManyClaims(t *testing.T) {
 // TestMachineIsBound starts a program instead of a kernel, which prints on what processors it may run.
 func TestMachineIsBound(t *testing.T) {
 	kernel := filepath.Join(t.TempDir(), "kernel")
-	if err := os.WriteFile(kernel, []byte("#!/bin/sh\nexec grep Cpus_allowed_list /proc/self/status\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(kernel, []byte("#!/bin/sh\nexec grep Cpus_allowed_list /proc/self/status\n"), 0o755))
 	folder := t.TempDir()
 	config := machineConfig{arch: amd64, kernel: kernel, accelerator: acceleratorUML, processors: 1, claims: folder}
 	for range 2 { // the second one needs what the first one has released
 		m, err := startMachine(config, wire.Job{}, programOutput{io.Discard, io.Discard}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		for range m.frames {
 			t.Error("a frame came")
 		}

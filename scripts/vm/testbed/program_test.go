@@ -39,17 +39,13 @@ func TestShares(t *testing.T) {
 func TestFindProgram(t *testing.T) {
 	root, host := t.TempDir(), t.TempDir()
 	inRoot := filepath.Join(root, host)
-	if err := os.MkdirAll(inRoot, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.MkdirAll(inRoot, 0o755))
 	for _, file := range []string{host + "/both", host + "/there", inRoot + "/both", inRoot + "/foreign"} {
 		mode := os.FileMode(0o755)
 		if file == host+"/both" {
 			mode = 0o644 // so that finding it would be an error
 		}
-		if err := os.WriteFile(file, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		check(t, os.WriteFile(file, nil, mode))
 	}
 	for _, name := range []string{"both", "there", "foreign"} {
 		for _, name := range []string{name, host + "/" + name} {

@@ -28,9 +28,7 @@ func TestRootName(t *testing.T) {
 // The files of packages are laid out as on a system where /lib is a link, even if a package has them elsewhere.
 func TestUnpackRoot(t *testing.T) {
 	dir := t.TempDir()
-	if err := makeMergedFolders(dir); err != nil {
-		t.Fatal(err)
-	}
+	check(t, makeMergedFolders(dir))
 	for _, files := range [][]tar.Header{
 		{{Name: "./lib/", Typeflag: tar.TypeDir}, {Name: "./lib/a.so.1", Typeflag: tar.TypeReg, Mode: 0o4755, Size: 3},
 			{Name: "./lib/a.so", Typeflag: tar.TypeSymlink, Linkname: "a.so.1"}, {Name: "./usr/bin/b", Typeflag: tar.TypeLink, Linkname: "./lib/a.so.1"}},
@@ -40,19 +38,13 @@ func TestUnpackRoot(t *testing.T) {
 		var stream bytes.Buffer
 		w := tar.NewWriter(&stream)
 		for _, file := range files {
-			if err := w.WriteHeader(&file); err != nil {
-				t.Fatal(err)
-			}
+			check(t, w.WriteHeader(&file))
 			if _, err := w.Write([]byte("one")[:file.Size]); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if err := unpackRoot(&stream, dir); err != nil {
-			t.Fatal(err)
-		}
+		check(t, w.Close())
+		check(t, unpackRoot(&stream, dir))
 	}
 	for _, file := range []string{"lib/a.so", "usr/lib/a.so.1", "bin/b"} {
 		if content, err := os.ReadFile(filepath.Join(dir, file)); string(content) != "one" {

@@ -18,31 +18,23 @@ import (
 func copySelf(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	path := filepath.Join(dir, "a program")
-	if err := os.WriteFile(path, self, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.WriteFile(path, self, 0o755))
 	return path
 }
 
 func TestProgramHasCallersSurroundings(t *testing.T) {
 	needMachine(t)
 	dir := filepath.Join(t.TempDir(), "a folder, with 'quotes'")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(dir, 0o755))
 	args := []string{copySelf(t, dir), "", " ", "two words", `"'\$x`, "line\nbreak", "--timeout", "not UTF-8: \xff"}
 	b := newBed(t, args...)
 	b.cmd.Dir = dir
 	b.cmd.Env = append(os.Environ(), roleVariable+"=report", "ODD=a b\n\xfe'", "EMPTY=", "UDAT_TEST_ADDR=mine",
 		"GOFLAGS=-mod=vendor -race", "GOOS=windows", "GOWORK=/nowhere", "GO111MODULE=off", "CGO_ENABLED=1")
 	b.cmd.Stdin = strings.NewReader("nobody reads this")
-	b.start()
-	b.wait()
-	b.wantExit(77)
+	b.runs(77)
 	if complaints := b.programErrors(); complaints != "" {
 		t.Errorf("stderr is %q, want nothing", complaints)
 	}
@@ -82,9 +74,7 @@ func TestOutputIsExact(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, os.Args[0])
 	b.cmd.Env = append(os.Environ(), roleVariable+"=binary")
-	b.start()
-	b.wait()
-	b.wantExit(0)
+	b.runs(0)
 	if !bytes.Equal(b.stdout.Bytes(), binaryOutput(1)) {
 		t.Errorf("standard output differs (%d bytes)", b.stdout.Len())
 	}
@@ -95,10 +85,10 @@ func TestOutputIsExact(t *testing.T) {
 
 func TestDeviceIsReady(t *testing.T) {
 	needMachine(t)
-	b := runBed(t, "sh", "-c", `cd /sys/class/infiniband/rxe0/ports/1 && cat state gids/1 gid_attrs/types/1 &&
+	b := newBed(t, "sh", "-c", `cd /sys/class/infiniband/rxe0/ports/1 && cat state gids/1 gid_attrs/types/1 &&
 		cat /sys/class/net/dummy0/mtu /proc/sys/net/ipv4/ip_local_port_range && ls /dev/infiniband/uverbs0 /dev/infiniband/rdma_cm &&
 		getent hosts testbed && cmp /etc/dat.conf "$DAT_OVERRIDE" && cat /etc/dat.conf && exit 1`)
-	b.wantExit(1)
+	b.runs(1)
 	want := `4: ACTIVE
 0000:0000:0000:0000:0000:ffff:0a4d:0001
 RoCE v2
@@ -120,14 +110,13 @@ ofa-v2-scm-rxe0 u2.0 nonthreadsafe default libdaploscm.so.2 dapl.2.0 "rxe0 1" ""
 func TestSoftIWARP(t *testing.T) {
 	needMachine(t)
 	if os.Getenv("TESTBED_ACCEL") != acceleratorUML {
-		b := runBed(t, "--accel", acceleratorTCG, "--device", "siw", "true")
-		b.wantExit(exitFailure)
-		b.wantStderr("the kernel has no soft-iWARP")
+		b := newBed(t, "--accel", acceleratorTCG, "--device", "siw", "true")
+		b.runs(exitFailure, "the kernel has no soft-iWARP")
 		return
 	}
-	b := runBed(t, "--device", "siw", "sh", "-c",
+	b := newBed(t, "--device", "siw", "sh", "-c",
 		`ls /sys/class/infiniband && cat /sys/class/infiniband/siw0/ports/1/state && echo "$UDAT_TEST_IA" && cat "$DAT_OVERRIDE"`)
-	b.wantExit(0)
+	b.runs(0)
 	want := `siw0
 4: ACTIVE
 ofa-v2-cma-siw0
@@ -142,25 +131,17 @@ ofa-v2-cma-siw0 u2.0 nonthreadsafe default libdaplofa.so.2 dapl.2.0 "dummy0 0" "
 func TestNoDevice(t *testing.T) {
 	needMachine(t)
 	private, shared := t.TempDir(), filepath.Join(t.TempDir(), "shared, really")
-	if err := os.Mkdir(shared, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(shared, 0o755))
 	b := newBed(t, "--device", "none", "sh", "-c", `
 		ls /sys/class/infiniband /sys/module/rdma_rxe; echo "[$UDAT_TEST_IA]"
 		echo kept >"$SHARED/kept"; echo lost >"$PRIVATE/lost"; cat "$PRIVATE/lost"; rm "$PRIVATE/there"
 		(while :; do :; done) & kill -SEGV $$`)
 	b.cmd.Env = append(os.Environ(), "TESTBED_SHARE="+shared, "SHARED="+shared, "PRIVATE="+private, "UDAT_TEST_IA=")
-	if err := os.WriteFile(filepath.Join(private, "there"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	b.start()
-	b.wait()
-	b.wantExit(exitSignalBase + int(syscall.SIGSEGV))
-	b.wantStderr("was ended by signal 11 (segmentation fault)")
+	check(t, os.WriteFile(filepath.Join(private, "there"), nil, 0o644))
+	b.runs(exitSignalBase+int(syscall.SIGSEGV), "was ended by signal 11 (segmentation fault)", "/sys/module/rdma_rxe")
 	if got, want := b.stdout.String(), "/sys/class/infiniband:\n[]\nlost\n"; got != want {
 		t.Errorf("output is %q, want %q", got, want)
 	}
-	b.wantStderr("/sys/module/rdma_rxe")
 	if content, err := os.ReadFile(filepath.Join(shared, "kept")); string(content) != "kept\n" {
 		t.Errorf("the file in the share is %q (%v), want it kept", content, err)
 	}
@@ -174,10 +155,7 @@ func TestTimeLimit(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "--timeout", "15s", "sh", "-c", "trap 'echo asked to quit >&2' QUIT; echo ready; while :; do sleep 1; done")
 	b.startUntil("ready")
-	b.wait()
-	b.wantExit(exitTimeLimit)
-	b.wantStderr("asked to quit")
-	b.wantStderr("testbed: sh exceeded its limit of 15s")
+	b.ends(exitTimeLimit, "asked to quit", "testbed: sh exceeded its limit of 15s")
 }
 
 func TestPanicIsNoResult(t *testing.T) {
@@ -186,22 +164,16 @@ func TestPanicIsNoResult(t *testing.T) {
 	if userMode { // which has no sysrq trigger
 		script, console = "echo 2 >/proc/sys/vm/panic_on_oom && tail /dev/zero", "panic_on_oom is enabled"
 	}
-	b := runBed(t, "--memory", "256M", "sh", "-c", script)
-	b.wantExit(exitFailure)
-	b.wantStderr("there is no result of sh")
-	b.wantStderr(console)
+	b := newBed(t, "--memory", "256M", "sh", "-c", script)
+	b.runs(exitFailure, "there is no result of sh", console)
 }
 
 func TestKilledMachineIsNoResult(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "sh", "-c", "echo ready; sleep 60")
 	b.startUntil("ready")
-	if err := syscall.Kill(b.leader, syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	b.wait()
-	b.wantExit(exitFailure)
-	b.wantStderr("signal: killed")
+	check(t, syscall.Kill(b.leader, syscall.SIGKILL))
+	b.ends(exitFailure, "signal: killed")
 }
 
 func TestSignalReachesProgram(t *testing.T) {
@@ -209,9 +181,7 @@ func TestSignalReachesProgram(t *testing.T) {
 	b := newBed(t, "sh", "-c", "trap 'echo told >&2; exit 5' TERM; echo ready; while :; do sleep 1; done")
 	b.startUntil("ready")
 	b.signal(syscall.SIGTERM)
-	b.wait()
-	b.wantExit(5)
-	b.wantStderr("told")
+	b.ends(5, "told")
 }
 
 func TestSignalEndsMachineThatIgnoresIt(t *testing.T) {
@@ -219,8 +189,7 @@ func TestSignalEndsMachineThatIgnoresIt(t *testing.T) {
 	b := newBed(t, "sh", "-c", "trap '' INT; echo ready; while :; do sleep 1; done")
 	b.startUntil("ready")
 	b.signal(syscall.SIGINT)
-	b.wait()
-	b.wantExit(exitSignalBase + int(syscall.SIGINT))
+	b.ends(exitSignalBase + int(syscall.SIGINT))
 }
 
 func TestSecondSignalEndsMachineAtOnce(t *testing.T) {
@@ -237,8 +206,7 @@ func TestSecondSignalEndsMachineAtOnce(t *testing.T) {
 	}
 	start := time.Now()
 	b.signal(syscall.SIGHUP)
-	b.wait()
-	b.wantExit(exitSignalBase + int(syscall.SIGHUP))
+	b.ends(exitSignalBase + int(syscall.SIGHUP))
 	if took := time.Since(start); took >= grace {
 		t.Errorf("the machine ended %s after the second signal, as if that were the first", took)
 	}
@@ -273,8 +241,7 @@ func TestOutputThatNobodyTakes(t *testing.T) {
 	needMachine(t)
 	b := newBed(t, "--device", "none", "--timeout", "15s", "sh", "-c", "echo ready; exec cat /dev/zero")
 	b.startUntil("ready") // and then reads no more
-	b.wait()
-	b.wantExit(exitTimeLimit)
+	b.ends(exitTimeLimit)
 }
 
 func TestUnusableProgram(t *testing.T) {
@@ -291,10 +258,8 @@ func TestUnusableProgram(t *testing.T) {
 		{"no permission", []string{"/etc/passwd"}, exitCannotExecute, "is not executable"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := runBed(t, c.args...)
-			b.wantExit(c.code)
-			b.wantStderr("testbed: ")
-			b.wantStderr(c.message)
+			b := newBed(t, c.args...)
+			b.runs(c.code, "testbed: ", c.message)
 			if b.stdout.Len() > 0 {
 				t.Errorf("stdout is %q, want nothing", b.stdout.String())
 			}
@@ -306,21 +271,16 @@ func TestUnusableProgram(t *testing.T) {
 func TestBrokenProgram(t *testing.T) {
 	needMachine(t)
 	path := filepath.Join(t.TempDir(), "broken")
-	if err := os.WriteFile(path, []byte("#!/no/such/interpreter\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	b := runBed(t, "--device", "none", path)
-	b.wantExit(exitNotFound)
-	b.wantStderr("cannot run " + path)
+	check(t, os.WriteFile(path, []byte("#!/no/such/interpreter\n"), 0o755))
+	b := newBed(t, "--device", "none", path)
+	b.runs(exitNotFound, "cannot run "+path)
 }
 
 // copyModule copies the test bed into a folder with a space in its name.
 func copyModule(t *testing.T) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "a test bed")
-	if err := os.CopyFS(folder, os.DirFS("..")); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.CopyFS(folder, os.DirFS("..")))
 	return folder
 }
 
@@ -328,7 +288,7 @@ func copyModule(t *testing.T) string {
 func writeModule(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, content := range map[string]string{
+	writeFiles(t, dir, map[string]string{
 		"go.mod": "module example.com/other\n\ngo 1.24\n",
 		"sum.go": "package other\n\nfunc Sum(a, b int) int {\n\tif a == 0 {\n\t\treturn b\n\t}\n\treturn a + b\n}\n",
 		"sum_test.go": `package other
@@ -349,15 +309,7 @@ func TestSum(t *testing.T) {
 }
 `,
 		"cmd/main.go": "package main\n\nimport \"os\"\n\nfunc main() {\n\tprintln(os.Args[1])\n\tos.Exit(3)\n}\n",
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	return dir
 }
 
@@ -400,9 +352,7 @@ func TestConsoleLogOfMachine(t *testing.T) {
 	needMachine(t)
 	folder := t.TempDir()
 	b := newBed(t, "--console-logs", folder, "--device", "none", "--verbose", "true")
-	b.start()
-	b.wait()
-	b.wantExit(0)
+	b.runs(0)
 	files, err := filepath.Glob(filepath.Join(folder, "true-0-*.log"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("the files are %q, want one: %v", files, err)
@@ -423,9 +373,7 @@ func TestClockOfMachine(t *testing.T) {
 			t.Fatal(lines.Err())
 		}
 		inside, err := time.ParseDuration(lines.Text() + "s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		check(t, err)
 		return inside, time.Now()
 	}
 	inside, outside := now()
@@ -462,8 +410,7 @@ func TestShellOnTerminal(t *testing.T) {
 	b.cmd.Stdout, b.cmd.Stderr = &b.stdout, &b.stderr
 	// This is typed ahead. It waits in the terminal until the shell reads.
 	b.cmd.Stdin = strings.NewReader("stty size; tty; rdma link show rxe0/1; exit 7\n")
-	b.start()
-	b.wait()
+	b.runs(0)
 	out := b.stdout.String()
 	for _, part := range []string{"31 97", "/dev/pts/0", "state ACTIVE", "code 7", " icanon", " echo "} {
 		if !strings.Contains(out, part) {

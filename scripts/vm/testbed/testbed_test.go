@@ -56,6 +56,24 @@ func openSources() error {
 	return nil
 }
 
+// check ends the test if a step that it needs has failed.
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// writeFiles writes files, by their paths below a folder. All can be executed.
+func writeFiles(t *testing.T, folder string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(folder, name)
+		check(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		check(t, os.WriteFile(path, []byte(content), 0o755))
+	}
+}
+
 // runLimit bounds one run of the test bed, in case it hangs. On a busy host, booting alone may take minutes.
 const runLimit = 10 * time.Minute
 
@@ -79,9 +97,7 @@ func prepareCache(t *testing.T) {
 	for _, quiet := range []bool{false, true} {
 		b := newBed(t, "true")
 		b.limit = runLimit + 15*time.Minute // the first time, it fetches a kernel, or builds one
-		b.start()
-		b.wait()
-		b.wantExit(0)
+		b.runs(0)
 		if quiet && (b.stdout.Len() > 0 || b.programErrors() != "") {
 			t.Errorf("running true prints %q and %q", b.stdout.String(), b.stderr.String())
 		}
@@ -92,9 +108,7 @@ func prepareCache(t *testing.T) {
 func launcher(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs("../run")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	return path
 }
 
@@ -119,20 +133,9 @@ func newBed(t *testing.T, args ...string) *bed {
 	return b
 }
 
-// runBed runs the test bed to its end.
-func runBed(t *testing.T, args ...string) *bed {
-	t.Helper()
-	b := newBed(t, args...)
-	b.start()
-	b.wait()
-	return b
-}
-
 func (b *bed) start() {
 	b.t.Helper()
-	if err := b.cmd.Start(); err != nil {
-		b.t.Fatal(err)
-	}
+	check(b.t, b.cmd.Start())
 	b.t.Cleanup(func() { b.cmd.Process.Kill() })
 	go func() { b.ended <- b.cmd.Wait() }()
 }
@@ -142,16 +145,12 @@ func (b *bed) start() {
 func (b *bed) startUntil(line string) *os.File {
 	b.t.Helper()
 	read, write, err := os.Pipe()
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	check(b.t, err)
 	b.t.Cleanup(func() { read.Close() })
 	b.cmd.Stdout = write
 	b.start()
 	write.Close()
-	if err := read.SetReadDeadline(time.Now().Add(runLimit)); err != nil {
-		b.t.Fatal(err)
-	}
+	check(b.t, read.SetReadDeadline(time.Now().Add(runLimit)))
 	seen := make([]byte, len(line)+1)
 	if n, err := io.ReadFull(read, seen); err != nil || string(seen) != line+"\n" {
 		b.t.Fatalf("the program wrote %q (%v), want %q; stderr: %s", seen[:n], err, line, b.stderr.String())
@@ -166,9 +165,7 @@ func (b *bed) startUntil(line string) *os.File {
 
 func (b *bed) signal(s syscall.Signal) {
 	b.t.Helper()
-	if err := b.cmd.Process.Signal(s); err != nil {
-		b.t.Fatal(err)
-	}
+	check(b.t, b.cmd.Process.Signal(s))
 }
 
 // wait waits for the end of the test bed, and of its machine's processes.
@@ -187,18 +184,25 @@ func (b *bed) wait() {
 	}
 }
 
-func (b *bed) wantExit(code int) {
+// ends waits for the end of the test bed, and checks its exit code and what its standard error contains.
+func (b *bed) ends(code int, stderr ...string) {
 	b.t.Helper()
+	b.wait()
 	if got := b.cmd.ProcessState.ExitCode(); got != code {
 		b.t.Errorf("exit code %d, want %d; stdout: %.2000q, stderr: %s", got, code, b.stdout.String(), b.stderr.String())
 	}
+	for _, part := range stderr {
+		if !strings.Contains(b.stderr.String(), part) {
+			b.t.Errorf("stderr is %q, want it to contain %q", b.stderr.String(), part)
+		}
+	}
 }
 
-func (b *bed) wantStderr(part string) {
+// runs runs the test bed to its end, and checks that as ends does.
+func (b *bed) runs(code int, stderr ...string) {
 	b.t.Helper()
-	if !strings.Contains(b.stderr.String(), part) {
-		b.t.Errorf("stderr is %q, want it to contain %q", b.stderr.String(), part)
-	}
+	b.start()
+	b.ends(code, stderr...)
 }
 
 // programErrors returns standard error without the test bed's messages about the kernel that it boots and about a
@@ -223,9 +227,7 @@ func (b *bed) programErrors() string {
 func childNamed(t *testing.T, parent int, name string) int {
 	t.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	for _, path := range stats {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -236,9 +238,7 @@ func childNamed(t *testing.T, parent int, name string) int {
 		fields := strings.Fields(string(text[end+1:]))
 		if strings.HasPrefix(string(text[open+1:end]), name) && fields[1] == strconv.Itoa(parent) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			check(t, err)
 			return pid
 		}
 	}

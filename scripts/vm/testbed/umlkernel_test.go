@@ -43,9 +43,7 @@ func TestNewestSource(t *testing.T) {
 // TestUMLContent checks that each patch has a license and patches something.
 func TestUMLContent(t *testing.T) {
 	_, patches, err := umlContent()
-	if err != nil {
-		t.Fatal(err)
-	}
+	check(t, err)
 	if len(patches) == 0 {
 		t.Error("there are no patches")
 	}
@@ -60,12 +58,8 @@ func TestUMLContent(t *testing.T) {
 func TestPatchAppliesWholly(t *testing.T) {
 	b := umlBuild{dir: t.TempDir()}
 	file := filepath.Join(b.source(), "file")
-	if err := os.Mkdir(b.source(), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte("one\ntwo\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	check(t, os.Mkdir(b.source(), 0o755))
+	check(t, os.WriteFile(file, []byte("one\ntwo\n"), 0o644))
 	const good, bad = "--- a/file\n+++ b/file\n@@ -1,2 +1,2 @@\n-one\n+1\n two\n", "--- a/none\n+++ b/none\n@@ -1 +1 @@\n-x\n+y\n"
 	if err := b.patch(umlPatch{"both", good + bad}); err == nil || !strings.Contains(err.Error(), "both does not apply") {
 		t.Errorf("a patch of a file that is not there: %v", err)
