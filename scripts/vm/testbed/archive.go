@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -192,13 +191,8 @@ func (a *archive) aptIn(folder, tool string, args ...string) (string, error) {
 	} {
 		own = append(own, "-o", setting.name+"="+setting.value)
 	}
-	cmd := command(folder, tool, append(own, args...)...)
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaints
-	if err := cmd.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s %s: %w: %s", tool, args[0], err, firstComplaint(complaints.String()))
-	}
-	return out.String(), nil
+	out, err := collect(command(folder, tool, append(own, args...)...), tool+" "+args[0])
+	return string(out), err
 }
 
 // firstComplaint returns the first error of an apt, which is the cause. The last line often only says that something

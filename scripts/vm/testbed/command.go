@@ -21,20 +21,21 @@ func command(dir, name string, args ...string) *exec.Cmd {
 
 // output runs a tool and returns its output. Its error has the tool's last error line.
 func output(dir, name string, args ...string) (string, error) {
-	cmd := command(dir, name, args...)
-	var out, complaints bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaints
-	if err := cmd.Run(); err != nil {
-		return out.String(), toolError(name, err, complaints.String())
-	}
-	return out.String(), nil
+	out, err := collect(command(dir, name, args...), name)
+	return string(out), err
 }
 
 // filter pipes data through a tool.
 func filter(data []byte, name string, args ...string) ([]byte, error) {
 	cmd := command("", name, args...)
+	cmd.Stdin = bytes.NewReader(data)
+	return collect(cmd, name)
+}
+
+// collect runs a tool, which its error names, and returns its output.
+func collect(cmd *exec.Cmd, name string) ([]byte, error) {
 	var out, complaints bytes.Buffer
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(data), &out, &complaints
+	cmd.Stdout, cmd.Stderr = &out, &complaints
 	if err := cmd.Run(); err != nil {
 		return out.Bytes(), toolError(name, err, complaints.String())
 	}

@@ -43,7 +43,7 @@ func newEther(machines int) *ether {
 
 // plug connects a machine with a new cable, which replaces an earlier one, and returns the machine's end.
 func (e *ether) plug(rank int) (end *os.File, err error) {
-	ours, theirs, err := connectedSockets("wire", syscall.SOCK_DGRAM)
+	ours, theirs, err := socketPair("wire", syscall.SOCK_DGRAM)
 	if err != nil {
 		return nil, err
 	}

@@ -70,12 +70,12 @@ func startMachine(config machineConfig, job wire.Job, out programOutput, wired *
 	if wired != nil {
 		defer wired.Close()
 	}
-	console, consoleEnd, err := socketPair("console")
+	console, consoleEnd, err := socketPair("console", syscall.SOCK_STREAM)
 	if err != nil {
 		return nil, err
 	}
 	defer consoleEnd.Close()
-	control, controlEnd, err := socketPair("control")
+	control, controlEnd, err := socketPair("control", syscall.SOCK_STREAM)
 	if err != nil {
 		console.Close()
 		return nil, err
@@ -315,12 +315,8 @@ func sharedFolder(tag, path, access string) []string {
 	}
 }
 
-// socketPair makes a stream. Its second end is for another process.
-func socketPair(name string) (ours, theirs *os.File, err error) {
-	return connectedSockets(name, syscall.SOCK_STREAM)
-}
-
-func connectedSockets(name string, kind int) (ours, theirs *os.File, err error) {
+// socketPair makes two connected sockets. The second is for another process.
+func socketPair(name string, kind int) (ours, theirs *os.File, err error) {
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, kind|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make the %s socket: %w", name, err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -106,39 +107,27 @@ type options struct {
 // maxMachines is for the memory of a typical host.
 const maxMachines = 8
 
-// list collects a flag that may be repeated.
-type list []string
-
-func (l *list) String() string { return strings.Join(*l, ":") }
-
-func (l *list) Set(value string) error {
-	*l = append(*l, value)
-	return nil
-}
-
 // parseOptions reads the flags, and the environment for options that the flags do not set.
 func parseOptions(args, environment []string) (options, error) {
 	env := func(name string) string { return lookup(environment, name) }
 	var o options
-	var timeout, processors, arch string
-	var shares list
-	var device string
-	var kernel string
+	var timeout, processors, arch, device, kernel string
+	shares := filepath.SplitList(env("TESTBED_SHARE"))
 	flags := flag.NewFlagSet("testbed", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	flags.Usage = func() {}
 	flags.StringVar(&timeout, "timeout", env("TESTBED_TIMEOUT"), "")
-	flags.Var(&shares, "share", "")
-	flags.StringVar(&o.memory, "memory", or(env("TESTBED_MEMORY"), "2G"), "")
-	flags.StringVar(&o.accelerator, "accel", or(env("TESTBED_ACCEL"), "auto"), "")
+	flags.Func("share", "", func(folder string) error { shares = append(shares, folder); return nil })
+	flags.StringVar(&o.memory, "memory", cmp.Or(env("TESTBED_MEMORY"), "2G"), "")
+	flags.StringVar(&o.accelerator, "accel", cmp.Or(env("TESTBED_ACCEL"), "auto"), "")
 	flags.StringVar(&processors, "cpus", env("TESTBED_CPUS"), "")
 	flags.BoolVar(&o.coarse, "coarse-timers", env("TESTBED_COARSE_TIMERS") == "1", "")
-	flags.StringVar(&device, "device", or(env("TESTBED_DEVICE"), string(control.RoCE)), "")
-	flags.StringVar(&kernel, "kernel", or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
+	flags.StringVar(&device, "device", cmp.Or(env("TESTBED_DEVICE"), string(control.RoCE)), "")
+	flags.StringVar(&kernel, "kernel", cmp.Or(env("TESTBED_KERNEL"), env("TESTBED_KERNEL_PACKAGE")), "")
 	flags.IntVar(&o.machines, "machines", 1, "")
 	flags.BoolVar(&o.ipv6, "ipv6", env("TESTBED_IPV6") == "1", "")
 	flags.IntVar(&o.plainRank, "plain-rank", -1, "")
-	flags.StringVar(&arch, "arch", or(env("TESTBED_ARCH"), amd64.name), "")
+	flags.StringVar(&arch, "arch", cmp.Or(env("TESTBED_ARCH"), amd64.name), "")
 	flags.BoolVar(&o.printRoot, "print-root", false, "")
 	flags.BoolVar(&o.shell, "shell", false, "")
 	flags.StringVar(&o.consoleLogs, "console-logs", env("TESTBED_CONSOLE_LOGS"), "")
@@ -201,7 +190,7 @@ func parseOptions(args, environment []string) (options, error) {
 	if !o.timeoutGiven && !o.shell {
 		o.timeout = defaultTimeout(o.command)
 	}
-	for _, dir := range append(filepath.SplitList(env("TESTBED_SHARE")), shares...) {
+	for _, dir := range shares {
 		if dir == "" {
 			continue
 		}
@@ -224,7 +213,7 @@ func parseOptions(args, environment []string) (options, error) {
 func chooseKernel(name, mirror string) (kernelChoice, error) {
 	switch {
 	case name == "":
-		return kernelChoice{suite: or(debianSuite("/etc/os-release"), "trixie"), mirror: mirror}, nil
+		return kernelChoice{suite: cmp.Or(debianSuite("/etc/os-release"), "trixie"), mirror: mirror}, nil
 	case strings.HasSuffix(name, ".deb") || strings.Contains(name, "/"):
 		file, err := filepath.Abs(name)
 		return kernelChoice{file: file}, err
@@ -346,11 +335,4 @@ func lookup(environment []string, name string) string {
 		}
 	}
 	return ""
-}
-
-func or(value, fallback string) string {
-	if value == "" {
-		return fallback
-	}
-	return value
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -117,7 +118,7 @@ func findProgram(name, path, root string) (string, error) {
 	if !strings.Contains(name, "/") {
 		candidates = nil
 		for _, dir := range filepath.SplitList(path) {
-			candidates = append(candidates, filepath.Join(or(dir, "."), name))
+			candidates = append(candidates, filepath.Join(cmp.Or(dir, "."), name))
 		}
 	}
 	problem := &unusableProgram{name, "not found", exitNotFound}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"embed"
 	"errors"
@@ -275,10 +274,8 @@ func (b umlBuild) configure(configuration string) error {
 	}
 	cmd := b.make("allnoconfig")
 	cmd.Env = append(cmd.Env, "KCONFIG_ALLCONFIG="+wanted)
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
-	if err := cmd.Run(); err != nil {
-		return toolError("make allnoconfig", err, complaints.String())
+	if _, err := collect(cmd, "make allnoconfig"); err != nil {
+		return err
 	}
 	got, err := os.ReadFile(filepath.Join(b.source(), ".config"))
 	if err != nil {
