@@ -113,15 +113,21 @@ func unpackRoot(r io.Reader, dir string) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 			return err
 		}
+		if header.Typeflag != tar.TypeDir {
+			// Another package, or another version of this one, may have the file.
+			if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 		switch header.Typeflag {
 		case tar.TypeDir:
 			err = os.MkdirAll(target, 0o755)
 		case tar.TypeReg:
 			err = writeFile(target, files, fs.FileMode(header.Mode).Perm()|0o644)
 		case tar.TypeSymlink:
-			err = replaceLink(target, func() error { return os.Symlink(header.Linkname, target) })
+			err = os.Symlink(header.Linkname, target)
 		case tar.TypeLink:
-			err = replaceLink(target, func() error { return os.Link(filepath.Join(dir, rootName(header.Linkname)), target) })
+			err = os.Link(filepath.Join(dir, rootName(header.Linkname)), target)
 		}
 		if err != nil {
 			return err
@@ -130,20 +136,10 @@ func unpackRoot(r io.Reader, dir string) error {
 }
 
 func writeFile(name string, content io.Reader, mode fs.FileMode) error {
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, content)
 	return errors.Join(err, f.Close())
-}
-
-func replaceLink(name string, link func() error) error {
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return link()
 }
