@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os/exec"
@@ -17,10 +16,8 @@ import (
 // runAlone runs a program that needs no peer, and returns its output.
 func runAlone(t *testing.T, program *pairing.Program, provider, flags string) (string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-	defer cancel()
 	words := strings.Fields(flags)
-	process := program.Start(t, ctx, append([]string{words[0], words[1], "-D", provider}, words[2:]...))
+	process := program.Start(t, append([]string{words[0], words[1], "-D", provider}, words[2:]...))
 	err := process.Wait()
 	return process.Text(), err
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"regexp"
 	"slices"
@@ -46,21 +45,17 @@ func native(t *testing.T) *pairing.Program {
 	return pairing.Native(t, "dapltest", serverReady, "")
 }
 
-// startServer starts a server, which is killed when ctx ends.
-func startServer(t *testing.T, ctx context.Context, program *pairing.Program, provider string) *pairing.Process {
+// startServer starts a server, which is killed at the end of the test.
+func startServer(t *testing.T, program *pairing.Program, provider string) *pairing.Process {
 	t.Helper()
-	s := program.Start(t, ctx, []string{"-T", "S", "-D", provider})
-	if !s.Await(program.Listens) {
-		t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
-	}
-	return s
+	return program.Serve(t, []string{"-T", "S", "-D", provider})
 }
 
 // startClient starts a client of the server on this machine.
-func startClient(t *testing.T, ctx context.Context, program *pairing.Program, provider, flags string) *pairing.Process {
+func startClient(t *testing.T, program *pairing.Program, provider, flags string) *pairing.Process {
 	t.Helper()
 	words := strings.Fields(flags)
-	return program.Start(t, ctx, slices.Concat(words[:2], []string{"-D", provider, "-s", pairing.Address(t, provider)}, words[2:]))
+	return program.Start(t, slices.Concat(words[:2], []string{"-D", provider, "-s", pairing.Address(t, provider)}, words[2:]))
 }
 
 // withReads returns the flags with reads into as many segments as the provider's
@@ -84,17 +79,15 @@ func serveClients(t *testing.T, server, client *pairing.Program) {
 	}
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
-			s := startServer(t, ctx, server, provider)
+			s := startServer(t, server, provider)
 			for _, c := range clients {
 				t.Run(c.name, func(t *testing.T) {
-					process := startClient(t, ctx, client, provider, withReads(t, provider, c.flags))
+					process := startClient(t, client, provider, withReads(t, provider, c.flags))
 					checkEnd(t, process, c.says)
 				})
 			}
 			if t.Failed() {
-				cancel()
+				s.Signal(os.Kill)
 			}
 			checkEnd(t, s, "DT_cs_Server ("+provider+"):  Exiting.")
 		})
@@ -104,10 +97,9 @@ func serveClients(t *testing.T, server, client *pairing.Program) {
 // checkEnd waits until a process ends, which must succeed.
 func checkEnd(t *testing.T, process *pairing.Process, says string) {
 	t.Helper()
-	err := process.Wait()
-	text := process.Text()
-	if wrong := complaint.FindString(text); err != nil || wrong != "" || !strings.Contains(text, says) {
-		t.Errorf("it ended with %v, want %q and no %q in\n%s", err, says, wrong, text)
+	process.Succeeds(t, says)
+	if wrong := complaint.FindString(process.Text()); wrong != "" {
+		t.Errorf("there is %q in\n%s", wrong, process.Text())
 	}
 }
 
@@ -119,15 +111,13 @@ func TestWrongDataIsFound(t *testing.T) {
 		return
 	}
 	provider := udattest.Names(t)[0]
-	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-	defer cancel()
-	s := startServer(t, ctx, native, provider)
-	c := startClient(t, ctx, own(t), provider, "-T T -i 3 -V client RR 100 2")
+	s := startServer(t, native, provider)
+	c := startClient(t, own(t), provider, "-T T -i 3 -V client RR 100 2")
 	says := "the data is wrong: client RR 100 2: byte 100 at endpoint 0 is 0x0, want 0x1"
 	if overIWARP(t, provider) {
 		says = "there are 2 segments, an RDMA read of siw0 takes at most 1"
 	}
-	c.Fails(t, ctx, says)
+	c.Fails(t, says)
 	s.Signal(os.Kill)
 	s.Wait()
 }
@@ -136,18 +126,14 @@ func TestWrongDataIsFound(t *testing.T) {
 func TestClientDies(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
-			s := startServer(t, ctx, own(t), provider)
-			c := startClient(t, ctx, own(t), provider, "-T T -d -i 1000000000 -t 2 -w 2 client SR server SR")
-			if !c.Await("begin") {
-				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
-			}
+			s := startServer(t, own(t), provider)
+			c := startClient(t, own(t), provider, "-T T -d -i 1000000000 -t 2 -w 2 client SR server SR")
+			c.Await(t, "begin")
 			c.Signal(os.Kill)
 			c.Wait()
-			checkEnd(t, startClient(t, ctx, own(t), provider, withReads(t, provider, "-T T -i 3 -V client RR 100 2 server RW 50 3")), "Stats")
-			checkEnd(t, startClient(t, ctx, own(t), provider, "-T Q"), "Quit_Cmd")
-			s.Fails(t, ctx, "1 tests or clients failed")
+			checkEnd(t, startClient(t, own(t), provider, withReads(t, provider, "-T T -i 3 -V client RR 100 2 server RW 50 3")), "Stats")
+			checkEnd(t, startClient(t, own(t), provider, "-T Q"), "Quit_Cmd")
+			s.Fails(t, "1 tests or clients failed")
 		})
 	}
 }
@@ -160,15 +146,11 @@ func TestServerDies(t *testing.T) {
 		"dapltest: interrupted":    func(s, c *pairing.Process) { c.Signal(os.Interrupt); s.Signal(os.Interrupt) },
 	} {
 		t.Run(what, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
-			s := startServer(t, ctx, own(t), provider)
-			c := startClient(t, ctx, own(t), provider, "-T T -d -i 1000000000 client SR server SR")
-			if !c.Await("begin") {
-				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
-			}
+			s := startServer(t, own(t), provider)
+			c := startClient(t, own(t), provider, "-T T -d -i 1000000000 client SR server SR")
+			c.Await(t, "begin")
 			end(s, c)
-			c.Fails(t, ctx, what)
+			c.Fails(t, what)
 			s.Wait()
 		})
 	}
@@ -180,15 +162,11 @@ func TestClientFirst(t *testing.T) {
 		if strings.Contains(provider, "scm") {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-		defer cancel()
-		c := startClient(t, ctx, own(t), provider, "-T T -d -i 1 client SR server SR")
-		if !c.Await("nobody listens") {
-			t.Fatalf("the client does not try: %v\n%s", c.Wait(), c.Text())
-		}
-		s := startServer(t, ctx, own(t), provider)
+		c := startClient(t, own(t), provider, "-T T -d -i 1 client SR server SR")
+		c.Await(t, "nobody listens")
+		s := startServer(t, own(t), provider)
 		checkEnd(t, c, "Stats")
-		checkEnd(t, startClient(t, ctx, own(t), provider, "-T Q"), "Quit_Cmd")
+		checkEnd(t, startClient(t, own(t), provider, "-T Q"), "Quit_Cmd")
 		checkEnd(t, s, "Exiting.")
 	}
 }
@@ -196,16 +174,14 @@ func TestClientFirst(t *testing.T) {
 // A server takes simultaneous clients one after the other, and runs measurements one after the other.
 func TestClientsAtATime(t *testing.T) {
 	provider := udattest.Names(t)[0]
-	ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-	defer cancel()
-	s := startServer(t, ctx, own(t), provider)
+	s := startServer(t, own(t), provider)
 	var running []*pairing.Process
 	for _, flags := range []string{"-T P -i 200 RW", "-T T -i 20 client SR server SR", "-T P -i 200 RR", "-T T -i 20 -w 2 server SR client SR"} {
-		running = append(running, startClient(t, ctx, own(t), provider, flags))
+		running = append(running, startClient(t, own(t), provider, flags))
 	}
 	for _, c := range running {
 		checkEnd(t, c, "Client Exiting")
 	}
-	checkEnd(t, startClient(t, ctx, own(t), provider, "-T Q"), "Quit_Cmd")
+	checkEnd(t, startClient(t, own(t), provider, "-T Q"), "Quit_Cmd")
 	checkEnd(t, s, "Exiting.")
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
@@ -71,32 +70,20 @@ func TestSharedQueueOfC(t *testing.T) {
 	const exchanged = "disc event[0] complete"
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider+"/C server", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
 			server, client := pairing.Sides(t, native, own(t), provider, line, line)
-			s, c := pairing.Start(t, ctx, server, client)
-			if err := c.Wait(); err != nil || !strings.Contains(c.Text(), client.Passes) {
-				t.Errorf("the client ended with %v and said\n%s", err, c.Text())
-				cancel()
+			s, c := pairing.Start(t, server, client)
+			if !c.Succeeds(t, client.Passes) {
+				s.Signal(os.Kill)
 			}
-			if !s.Await(exchanged) {
-				t.Errorf("the server does not print %q:\n%s", exchanged, s.Text())
-			}
+			s.Await(t, exchanged)
 			s.Signal(os.Kill)
 			s.Wait()
 		})
 		t.Run(provider+"/C client", func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
 			server, client := pairing.Sides(t, own(t), native, provider, line, line)
-			s, c := pairing.Start(t, ctx, server, client)
-			if !c.Await(exchanged) {
-				t.Errorf("the client does not print %q:\n%s", exchanged, c.Text())
-				cancel()
-			}
-			if err := s.Wait(); err != nil || !strings.Contains(s.Text(), server.Passes) {
-				t.Errorf("the server ended with %v and said\n%s", err, s.Text())
-			}
+			s, c := pairing.Start(t, server, client)
+			c.Await(t, exchanged)
+			s.Succeeds(t, server.Passes)
 			c.Signal(os.Kill)
 			c.Wait()
 		})
@@ -112,21 +99,14 @@ func TestClientFirst(t *testing.T) {
 		}
 		for _, line := range []string{"-v -B 3 -S 1", "-v -B 3 -S 0"} {
 			t.Run(provider+"/"+line, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-				defer cancel()
 				server, client := pairing.Sides(t, own(t), own(t), provider, line, line)
-				c := client.Start(t, ctx, client.Flags)
-				if !c.Await("nobody listens") {
-					t.Fatalf("the client does not try: %v\n%s", c.Wait(), c.Text())
+				c := client.Start(t, client.Flags)
+				c.Await(t, "nobody listens")
+				s := server.Start(t, server.Flags)
+				if !c.Succeeds(t, client.Passes) {
+					s.Signal(os.Kill)
 				}
-				s := server.Start(t, ctx, server.Flags)
-				clientErr := c.Wait()
-				if clientErr != nil {
-					cancel()
-				}
-				if err := s.Wait(); clientErr != nil || err != nil {
-					t.Errorf("the client ended with %v and said\n%s\nand the server with %v\n%s", clientErr, c.Text(), err, s.Text())
-				}
+				s.Succeeds(t, server.Passes)
 			})
 		}
 	}
@@ -162,17 +142,13 @@ func TestPeerDies(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	for _, provider := range udattest.Names(t) {
 		t.Run(provider, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-			defer cancel()
 			const line = "-c 2 -t 1000000000"
 			server, client := pairing.Sides(t, own(t), own(t), provider, line, line)
-			s, c := pairing.Start(t, ctx, server, client)
-			if !c.Await(" of 1000000000 bursts") {
-				t.Errorf("the client does not begin: %v\n%s", c.Wait(), c.Text())
-			}
+			s, c := pairing.Start(t, server, client)
+			c.Await(t, " of 1000000000 bursts")
 			c.Signal(os.Interrupt)
-			c.Fails(t, ctx, "dtestsrq: interrupted\n", failed)
-			s.Fails(t, ctx, "a connection ended", failed)
+			c.Fails(t, "dtestsrq: interrupted\n", failed)
+			s.Fails(t, "a connection ended", failed)
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -49,9 +48,7 @@ func extended(t *testing.T) bool {
 		if !udattest.IWARP(t, udattest.Open(t, provider)) {
 			return true
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-		defer cancel()
-		own(t).Start(t, ctx, []string{"-P", provider}).Fails(t, ctx, "the provider does not have the InfiniBand extensions", failed)
+		own(t).Start(t, []string{"-P", provider}).Fails(t, "the provider does not have the InfiniBand extensions", failed)
 	}
 	return false
 }
@@ -147,15 +144,14 @@ func TestServerListensLate(t *testing.T) {
 	}
 	self := own(t)
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
-		ctx, cancel := context.WithTimeout(context.Background(), pairing.Bound)
-		defer cancel()
+		ctx := udattest.Context(t)
 		requests, err := udat.CreateEVD(ia, 10, nil, udat.EVDCR)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer requests.Free()
 		address := udattest.Address(t, ia)
-		c := self.Start(t, ctx, []string{"-h", address.String()})
+		c := self.Start(t, []string{"-h", address.String()})
 		conn, err := dtestparams.Accept(ctx, func() {})
 		if err != nil {
 			t.Fatal(err)
@@ -164,9 +160,7 @@ func TestServerListensLate(t *testing.T) {
 		if err := conn.Send(dtestparams.Parameters{Address: address, Provider: ia.Name()}); err != nil {
 			t.Fatal(err)
 		}
-		if !c.Await("nobody listens yet") {
-			t.Fatalf("the client ended with %v and said\n%s", c.Wait(), c.Text())
-		}
+		c.Await(t, "nobody listens yet")
 		psp, err := udat.CreatePSP(ia, qualifier, requests)
 		if err != nil {
 			t.Fatal(err)
@@ -179,7 +173,7 @@ func TestServerListensLate(t *testing.T) {
 		if err := event.CR().Reject(nil); err != nil {
 			t.Error(err)
 		}
-		c.Fails(t, ctx, "PEER_REJECTED", failed)
+		c.Fails(t, "PEER_REJECTED", failed)
 	})
 }
 

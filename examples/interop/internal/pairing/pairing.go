@@ -3,20 +3,14 @@
 package pairing
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goudat/goudat/udat/udattest"
 )
-
-// Bound is the longest time that a pair may take, in case it hangs. On a busy machine with an emulated device, a pair
-// takes many times as long as usual.
-const Bound = 4 * time.Minute
 
 // Program is a program that can be either side of a pair.
 type Program struct {
@@ -94,76 +88,48 @@ func Sides(t testing.TB, server, client *Program, provider, serverFlags, clientF
 		Side{client, append([]string{"-h", Address(t, provider), "-P", provider}, strings.Fields(clientFlags)...)}
 }
 
-// Start starts both sides, the client when the server is ready. Processes that still run when ctx ends are killed.
-func Start(t testing.TB, ctx context.Context, server, client Side) (s, c *Process) {
+// Start starts both sides, the client when the server is ready.
+func Start(t testing.TB, server, client Side) (s, c *Process) {
 	t.Helper()
-	s = server.Start(t, ctx, server.Flags)
-	if !s.Await(server.Listens) {
-		t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
-	}
-	return s, client.Start(t, ctx, client.Flags)
+	return server.Serve(t, server.Flags), client.Start(t, client.Flags)
 }
 
 // Run runs both sides and checks that they succeed and say so. It returns their output.
 func Run(t testing.TB, server, client Side) (serverText, clientText string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Bound)
-	defer cancel()
-	s, c := Start(t, ctx, server, client)
-	clientErr := c.Wait()
-	clientText = c.Text()
-	if clientErr != nil || !strings.Contains(clientText, client.Passes) {
-		cancel() // a server without a client would wait forever
+	s, c := Start(t, server, client)
+	if !c.Succeeds(t, client.Passes) {
+		s.Signal(os.Kill) // it would wait for a client forever
 	}
-	serverErr := s.Wait()
-	serverText = s.Text()
-	for _, side := range []struct {
-		role, text, passes string
-		err                error
-	}{{"server", serverText, server.Passes, serverErr}, {"client", clientText, client.Passes, clientErr}} {
-		if side.err != nil || !strings.Contains(side.text, side.passes) {
-			t.Errorf("the %s ended with %v and said\n%s", side.role, side.err, side.text)
-		}
-	}
-	return serverText, clientText
+	s.Succeeds(t, server.Passes)
+	return s.Text(), c.Text()
 }
 
 // PeerDies starts both sides, kills the client when the server runs, as its output says, and checks that the server then
 // fails and says so.
 func PeerDies(t testing.TB, server, client Side, runs string, reasons ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Bound)
-	defer cancel()
-	s, c := Start(t, ctx, server, client)
-	if !s.Await(runs) {
-		t.Errorf("the server does not begin: %v\n%s", s.Wait(), s.Text())
-	}
+	s, c := Start(t, server, client)
+	s.Await(t, runs)
 	c.Signal(os.Kill)
 	c.Wait()
-	s.Fails(t, ctx, reasons...)
+	s.Fails(t, reasons...)
 }
 
 // Interrupt starts a server, interrupts it while it waits for a client, and checks that it says so.
 func Interrupt(t testing.TB, server Side, reasons ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Bound)
-	defer cancel()
-	s := server.Start(t, ctx, server.Flags)
-	if !s.Await(server.Listens) {
-		t.Fatalf("the server does not start: %v\n%s", s.Wait(), s.Text())
-	}
+	s := server.Serve(t, server.Flags)
 	s.Signal(os.Interrupt)
-	s.Fails(t, ctx, reasons...)
+	s.Fails(t, reasons...)
 }
 
 // Differ checks that the sides that it names fail and say why, as the two were given flags that do not go together.
 func Differ(t testing.TB, server, client Side, serverSays, clientSays []string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), Bound)
-	defer cancel()
-	s, c := Start(t, ctx, server, client)
-	c.Fails(t, ctx, clientSays...)
-	s.Fails(t, ctx, serverSays...)
+	s, c := Start(t, server, client)
+	c.Fails(t, clientSays...)
+	s.Fails(t, serverSays...)
 }
 
 // Address returns an adapter's address, for clients.

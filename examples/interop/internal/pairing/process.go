@@ -14,8 +14,13 @@ import (
 	"time"
 )
 
+// bound is the longest time that a process may take, in case it hangs. On a busy machine with an emulated device, a pair
+// takes many times as long as usual.
+const bound = 4 * time.Minute
+
 // Process is a running program.
 type Process struct {
+	ctx    context.Context // its end kills the process
 	cmd    *exec.Cmd
 	lines  chan string
 	done   sync.WaitGroup
@@ -23,10 +28,13 @@ type Process struct {
 	output bytes.Buffer
 }
 
-// Start starts the program, which is killed when ctx ends.
-func (p *Program) Start(t testing.TB, ctx context.Context, flags []string) *Process {
+// Start starts the program, which is killed at the end of the test.
+func (p *Program) Start(t testing.TB, flags []string) *Process {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	t.Cleanup(cancel)
 	s := &Process{
+		ctx:   ctx,
 		cmd:   exec.CommandContext(ctx, p.Path, append(p.Args[:len(p.Args):len(p.Args)], flags...)...),
 		lines: make(chan string, 1000),
 	}
@@ -46,6 +54,14 @@ func (p *Program) Start(t testing.TB, ctx context.Context, flags []string) *Proc
 	return s
 }
 
+// Serve starts the program as a server, and returns when clients may connect.
+func (p *Program) Serve(t testing.TB, flags []string) *Process {
+	t.Helper()
+	s := p.Start(t, flags)
+	s.Await(t, p.Listens)
+	return s
+}
+
 func (s *Process) collect(from io.ReadCloser) {
 	defer s.done.Done()
 	defer from.Close()
@@ -61,14 +77,15 @@ func (s *Process) collect(from io.ReadCloser) {
 	}
 }
 
-// Await waits for a line that contains the text. It returns false if the process ends before.
-func (s *Process) Await(text string) bool {
+// Await waits for a line that contains the text. The process must not end before.
+func (s *Process) Await(t testing.TB, text string) {
+	t.Helper()
 	for line := range s.lines {
 		if strings.Contains(line, text) {
-			return true
+			return
 		}
 	}
-	return false
+	t.Fatalf("it ended with %v, without %q in\n%s", s.Wait(), text, s.Text())
 }
 
 // Wait waits for the end of the process and of its output.
@@ -77,12 +94,23 @@ func (s *Process) Wait() error {
 	return s.cmd.Wait()
 }
 
+// Succeeds waits for the end of a process that must succeed and say so, and reports whether it does.
+func (s *Process) Succeeds(t testing.TB, says string) bool {
+	t.Helper()
+	err := s.Wait()
+	if err == nil && strings.Contains(s.Text(), says) {
+		return true
+	}
+	t.Errorf("it ended with %v, want %q in\n%s", err, says, s.Text())
+	return false
+}
+
 // Fails waits for the end of a process that must fail by itself and say why.
-func (s *Process) Fails(t testing.TB, ctx context.Context, reasons ...string) {
+func (s *Process) Fails(t testing.TB, reasons ...string) {
 	t.Helper()
 	err := s.Wait()
 	for _, reason := range reasons {
-		if err == nil || ctx.Err() != nil || !strings.Contains(s.Text(), reason) {
+		if err == nil || s.ctx.Err() != nil || !strings.Contains(s.Text(), reason) {
 			t.Errorf("it ended with %v, want %q in\n%s", err, reason, s.Text())
 		}
 	}
