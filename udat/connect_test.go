@@ -247,6 +247,60 @@ func TestFreePSPRejectsRequests(t *testing.T) {
 	})
 }
 
+// A request that arrives before its service point is complete is taken once that is.
+func TestRequestBesideCreatePSP(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		client, requests, qual := udattest.NewEndpoint(t, ia, nil), createEVD(t, ia, 4, udat.EVDCR), udattest.ConnQual()
+		taken := make(chan udat.Event, 1)
+		psp := untilEnd(t, must(udat.CreatePSPSlowly(ia, qual, requests, func() {
+			want(t, client.EP.Connect(udattest.Address(t, ia), qual, udattest.Patience, nil))
+			awaitQueued(t, requests, 1)
+			go func() {
+				event, _ := requests.Dequeue()
+				taken <- event
+			}()
+			select {
+			case event := <-taken:
+				t.Error("Dequeue returns beside the creation")
+				taken <- event
+			case <-time.After(50 * time.Millisecond): // one that does not wait takes some µs
+			}
+		})))
+		cr := receive(t, taken).CR()
+		if param, err := cr.Query(); err != nil || param.PSP != psp {
+			t.Errorf("the request says %+v, %v", param, err)
+		}
+	})
+}
+
+// Of two endpoints that connect to each other at once none can accept. One that gives up its own
+// attempt can.
+func TestConnectsThatCross(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		var ends [2]*udattest.Endpoint
+		var listeners [2]*udattest.Listener
+		var requests [2]*udat.CR
+		for i := range ends {
+			ends[i], listeners[i] = udattest.NewEndpoint(t, ia, nil), udattest.Listen(t, ia)
+		}
+		for i, e := range ends {
+			want(t, e.EP.Connect(udattest.Address(t, ia), listeners[1-i].ConnQual, udattest.Patience, nil))
+		}
+		for i, e := range ends {
+			requests[i] = udattest.Expect(t, listeners[i].Requests, udat.EventConnectionRequest).CR()
+			want(t, requests[i].Accept(e.EP, nil), udat.ErrInvalidState, udat.InvalidStateEPActConnPending)
+		}
+		want(t, ends[0].Disconnect(udat.CloseAbrupt))
+		udattest.Expect(t, ends[0].Connect, udat.EventConnectionDisconnected)
+		want(t, ends[0].Reset())
+		want(t, requests[0].Accept(ends[0].EP, nil))
+		want(t, requests[1].Reject(nil))
+		for _, e := range ends {
+			udattest.Expect(t, e.Connect, udat.EventConnectionEstablished)
+		}
+	})
+}
+
 // Who takes a request just when its reserved service point is freed gets none, or one that the free
 // has rejected.
 func TestFreeRSPBesideTaking(t *testing.T) {

@@ -1,6 +1,7 @@
 package udat
 
 import (
+	"sync"
 	"sync/atomic"
 
 	"github.com/goudat/goudat/cgo"
@@ -72,6 +73,20 @@ func CountUnmapped() (unmapped func() int, restore func()) {
 func HoldPost(ep *EP) (returned func()) {
 	ep.request.mu.Lock()
 	return ep.request.mu.Unlock
+}
+
+// HoldChange is HoldPost for a call that changes the endpoint.
+func HoldChange(ep *EP) (returned func()) {
+	_ = ep.lockRequests("a call")
+	return sync.OnceFunc(ep.unlockRequests)
+}
+
+// CreatePSPSlowly is CreatePSP, in which the library returns the handle after meanwhile has.
+func CreatePSPSlowly(ia *IA, qual ConnQual, evd *EVD, meanwhile func()) (*PSP, error) {
+	return createPSP("dat_psp_create", ia, evd, qual, nil, func(*service) (cgo.PSPHandle, cgo.Return) {
+		defer meanwhile()
+		return cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)
+	})
 }
 
 // Entered returns the error of a call on an object.

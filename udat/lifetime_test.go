@@ -7,6 +7,7 @@ import (
 	"iter"
 	"path"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -390,6 +391,24 @@ func TestClosedBeforeArguments(t *testing.T) {
 			for _, err := range nobody.Events(none) {
 				want(t, err, udat.ErrInvalidHandle)
 			}
+		}
+	})
+}
+
+// While an endpoint is freed, which may wait for its peer, nobody takes its connection events.
+func TestFreeBesideConnectionEvents(t *testing.T) {
+	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
+		for range 4 {
+			active, _ := udattest.Pair(t, ia, nil)
+			stop := beside(func() error {
+				if event, err := active.Connect.Dequeue(); err == nil {
+					return fmt.Errorf("got the event %v", event.Number)
+				}
+				runtime.Gosched()
+				return nil
+			})
+			want(t, active.EP.Free())
+			want(t, receive(t, stop()))
 		}
 	})
 }

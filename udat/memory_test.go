@@ -402,7 +402,11 @@ func TestFreeMemoryWhilePosting(t *testing.T) {
 		active, _ := udattest.Pair(t, ia, nil)
 		region := must(udat.AllocMemory(active.PZ, 1<<20, udat.MemPrivLocalRead)) // more than is kept
 		segment := one(must(region.Segment(0, 8)))
-		returned := udat.HoldPost(active.EP)
+		returned := udat.HoldChange(active.EP) // this one posts nothing, and may take long
+		defer returned()
+		returns(t, must(udat.AllocMemory(active.PZ, 1<<20, udat.MemPrivLocalRead)).Free)
+		returned()
+		returned = udat.HoldPost(active.EP)
 		freed := make(chan error, 1)
 		go func() { freed <- region.Free() }()
 		select {
@@ -411,13 +415,13 @@ func TestFreeMemoryWhilePosting(t *testing.T) {
 			freed <- err
 		case <-time.After(50 * time.Millisecond): // a Free that does not wait takes some µs
 		}
-		if n := unmapped(); n != 0 {
+		if n := unmapped(); n != 1 {
 			t.Error("the memory has gone beside the post")
 		}
 		returned()
 		want(t, receive(t, freed))
-		if n := unmapped(); n != 1 {
-			t.Errorf("the memory of %d regions has gone back after the post, want 1", n)
+		if n := unmapped(); n != 2 {
+			t.Errorf("the memory of %d regions has gone back after the post, want 2", n)
 		}
 		want(t, active.PostSend(segment, 1, 0), udat.ErrClosed)
 	})
