@@ -86,8 +86,8 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 	if ep == nil {
 		return refuse(op, ErrInvalidHandle, InvalidHandleEP, "the endpoint is nil: pass one, or Reject the request")
 	}
-	return cr.answer(op, privateData, InvalidArg3, func() (bool, error) {
-		answered, err := ep.accept(op, cr, privateData)
+	return cr.answer(op, privateData, InvalidArg3, func(call *shadow.CallInProgress) (bool, error) {
+		answered, err := ep.accept(op, cr, privateData, call)
 		if answered && errors.Is(err, InvalidHandleCR) {
 			err = refuse(op, ErrInvalidHandle, InvalidHandleCR, "the peer has gone, and the request with it: wait for the next one")
 		}
@@ -102,23 +102,26 @@ func (cr *CR) Accept(ep *EP, privateData []byte) error {
 //	    IN const DAT_PVOID private_data)
 func (cr *CR) Reject(privateData []byte) error {
 	const op = "dat_cr_reject"
-	return cr.answer(op, privateData, InvalidArg2, func() (answered bool, err error) {
+	return cr.answer(op, privateData, InvalidArg2, func(call *shadow.CallInProgress) (answered bool, err error) {
 		if ep := cr.param.LocalEP; ep != nil {
-			defer ep.shadow.Begin(shadow.Reject).End(&err)
+			*call = ep.shadow.Begin(shadow.Reject)
 		}
 		return true, check(op, cgo.CRReject(cr.handle, privateData))
 	})
 }
 
 // answer runs native once. It reports whether it got as far as the library,
-// which consumes the request even when the answer fails.
-func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native func() (answered bool, err error)) error {
+// which consumes the request even when the answer fails. native begins call if that concerns an
+// endpoint.
+func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native func(call *shadow.CallInProgress) (answered bool, err error)) (err error) {
 	var outcome error
-	err := objectOf(cr).seal(op, InvalidHandleCR, func() error {
+	var call shadow.CallInProgress
+	defer func() { call.End(&err) }() // not before the request is dead: a report may panic
+	err = objectOf(cr).seal(op, InvalidHandleCR, func() error {
 		if err := cr.ia.checkPrivateData(op, privateData, arg); err != nil {
 			return err
 		}
-		answered, err := native()
+		answered, err := native(&call)
 		if !answered {
 			return err
 		}
@@ -132,7 +135,7 @@ func (cr *CR) answer(op string, privateData []byte, arg ReturnSubtype, native fu
 }
 
 // accept is the endpoint's part of CR.Accept. It reports whether the library has seen the request.
-func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err error) {
+func (ep *EP) accept(op string, cr *CR, privateData []byte, call *shadow.CallInProgress) (answered bool, err error) {
 	if err := ep.lockRequests(op); err != nil {
 		return false, err
 	}
@@ -140,14 +143,14 @@ func (ep *EP) accept(op string, cr *CR, privateData []byte) (answered bool, err 
 	if err := ep.obj.requireAdapterOf(&cr.obj, op, InvalidHandleEP); err != nil {
 		return false, err
 	}
-	from, call, handle := EPStateUnconnected, shadow.Accept, ep.handle
+	from, rule, handle := EPStateUnconnected, shadow.Accept, ep.handle
 	if cr.param.RSP != nil {
-		from, call, handle = EPStatePassiveConnectionPending, shadow.AcceptReserved, 0 // the library knows it
+		from, rule, handle = EPStatePassiveConnectionPending, shadow.AcceptReserved, 0 // the library knows it
 	}
 	if err := ep.requireConnectable(op, from); err != nil {
 		return false, err
 	}
-	defer ep.shadow.Begin(call).End(&err)
+	*call = ep.shadow.Begin(rule)
 	ep.recv.mu.Lock() // an accept that fails makes the library post the receives again
 	r := cgo.CRAccept(cr.handle, handle, privateData)
 	ep.recv.mu.Unlock()

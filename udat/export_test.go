@@ -83,9 +83,12 @@ func HoldChange(ep *EP) (returned func()) {
 
 // CreatePSPSlowly is CreatePSP, in which the library returns the handle after meanwhile has.
 func CreatePSPSlowly(ia *IA, qual ConnQual, evd *EVD, meanwhile func()) (*PSP, error) {
-	return createPSP("dat_psp_create", ia, evd, qual, nil, func(*service) (cgo.PSPHandle, cgo.Return) {
+	psp := &PSP{service{ia: ia, evd: evd, qual: qual}}
+	psp.service.psp = psp
+	return psp, psp.service.listen("dat_psp_create", "public service point", psp.Free, func() (cgo.Handle, cgo.Return) {
 		defer meanwhile()
-		return cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)
+		handle, r := cgo.PSPCreate(ia.handle, uint64(qual), evd.queue.Handle(), cgo.PSPConsumer)
+		return cgo.Handle(handle), r
 	})
 }
 

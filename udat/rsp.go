@@ -77,14 +77,16 @@ func (rsp *RSP) Query() (RSPParam, error) {
 // Free ends the reservation, and rejects an unanswered request.
 //
 //	Implements: DAT_RETURN dat_rsp_free(IN DAT_RSP_HANDLE rsp_handle)
-func (rsp *RSP) Free() error {
+func (rsp *RSP) Free() (err error) {
 	const op = "dat_rsp_free"
 	if rsp == nil {
 		return objectOf(rsp).enter(op, InvalidHandleRSP)
 	}
-	return rsp.service.free(op, InvalidHandleRSP, func() (err error) {
-		defer rsp.service.ep.shadow.Begin(shadow.RSPFree).End(&err)
-		err = check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.obj.handle)))
+	var call shadow.CallInProgress
+	defer func() { call.End(&err) }() // not before the service point is dead: a report may panic
+	return rsp.service.free(op, InvalidHandleRSP, func() error {
+		call = rsp.service.ep.shadow.Begin(shadow.RSPFree)
+		err := check(op, cgo.RSPFree(cgo.RSPHandle(rsp.service.obj.handle)))
 		rsp.service.evd.queue.Lock() // a goroutine that has just taken a request rejects it, which frees the endpoint
 		defer rsp.service.evd.queue.Unlock()
 		return err

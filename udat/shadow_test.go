@@ -107,7 +107,19 @@ func TestAssertionFindsImpossible(t *testing.T) {
 	})
 }
 
-// After a report by a panic that was recovered, the endpoint can be freed.
+func wantPanic(t *testing.T, name string, call func() error) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if _, ok := recover().(*udat.AssertionError); !ok {
+			t.Errorf("%s: there was no panic", name)
+		}
+	}()
+	_ = call()
+}
+
+// After a report by a panic that was recovered, the endpoint can be freed. What the call has freed
+// in the library is freed.
 func TestAssertionPanics(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		previous := udat.SetAssertions(func(err error) { panic(err) })
@@ -122,16 +134,19 @@ func TestAssertionPanics(t *testing.T) {
 			active, passive := udattest.NewEndpoint(t, ia, nil), udattest.NewEndpoint(t, ia, nil)
 			udattest.ConnectPair(t, listener, active, passive)
 			udat.ForceShadow(active.EP, udat.EPStateReserved)
-			func() {
-				defer func() {
-					if _, ok := recover().(*udat.AssertionError); !ok {
-						t.Errorf("%s: there was no panic", name)
-					}
-				}()
-				_ = provoke(active)
-			}()
+			wantPanic(t, name, func() error { return provoke(active) })
 			want(t, active.EP.Free())
 		}
+
+		e := udattest.NewEndpoint(t, ia, nil)
+		rsp, l := reserve(t, e)
+		cr := request(t, udattest.NewEndpoint(t, ia, nil), l)
+		udat.ForceShadow(e.EP, udat.EPStateConnected)
+		wantPanic(t, "reject", func() error { return cr.Reject(nil) })
+		want(t, cr.Reject(nil), udat.ErrClosed)
+		udat.ForceShadow(e.EP, udat.EPStateConnected)
+		wantPanic(t, "end of the reservation", rsp.Free)
+		want(t, rsp.Free(), udat.ErrClosed)
 	})
 }
 
