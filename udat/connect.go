@@ -35,11 +35,12 @@ func microseconds(timeout time.Duration) uint32 {
 // requests is full), PeerRejected (by the program there), Unreachable, TimedOut (no answer within
 // timeout), Broken (the connection manager of a side failed).
 //
-// The endpoint must be UNCONNECTED, and timeout positive. remote must be a unicast address, not the
-// IPv6 loopback address, and with CMA of the family of the adapter's. A link-local address without
-// a zone is on the adapter's network. If the kernel refuses the address, Connect with socket CM
-// fails with ErrInvalidAddress and the kernel's reason, such as syscall.ENETUNREACH; with CMA that
-// is an event. ProviderAttr.MaxPrivateDataSize limits privateData; CMA pads it to that.
+// The endpoint must be UNCONNECTED, and timeout positive. remote must be a unicast address, with
+// CMA of the family of the adapter's, and no loopback address; socket CM takes 127.0.0.1. A
+// link-local address without a zone is on the adapter's network. If the kernel refuses the address,
+// Connect with socket CM fails with ErrInvalidAddress and the kernel's reason, such as
+// syscall.ENETUNREACH; with CMA that is an event. ProviderAttr.MaxPrivateDataSize limits
+// privateData; CMA pads it to that.
 //
 //	Implements: DAT_RETURN dat_ep_connect(IN DAT_EP_HANDLE ep_handle,
 //	    IN DAT_IA_ADDRESS_PTR remote_ia_address, IN DAT_CONN_QUAL remote_conn_qual,
@@ -60,6 +61,9 @@ func (ep *EP) Connect(remote netip.Addr, qual ConnQual, timeout time.Duration, p
 		return err
 	}
 	return ep.connect(op, timeout, InvalidArg4, privateData, InvalidArg5, func() error {
+		if remote.IsLoopback() && !ep.ia.overTCP && !ep.ia.attr.Address.IsLoopback() { // CMA would ask the peer in vain
+			return noAdapterHas(op, remote)
+		}
 		address := cgo.NewSockAddr(remote)
 		if !address.Addr().IsValid() {
 			return refuse(op, ErrInvalidAddress, InvalidAddressMalformed, "the address is %v, and there is no network interface %q: leave the zone out, which means the adapter's network", remote, remote.Zone())
@@ -98,13 +102,13 @@ func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error 
 	if own := ia.attr.Address; !ia.overTCP && address.Is4() != own.Is4() {
 		return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "the address is %v, and the adapter's %v: use an address of the peer that is of the same family%s", address, own, opening.OtherFamily(own))
 	}
+	if address == netip.IPv6Loopback() {
+		return noAdapterHas(op, address)
+	}
 	subtype, refusal := ReturnSubtype(r.Subtype()), tryAddress(address)
 	// tryAddress asks for UDP, and a moment later: both may succeed where the connect failed.
 	detail := fmt.Sprintf("the provider could not begin to connect to %v: try again, and look for a network interface that is down, or a packet filter", address)
 	switch {
-	case address == netip.IPv6Loopback():
-		subtype = InvalidAddressUnsupported
-		detail = fmt.Sprintf("no adapter has the address %v: use IAAttr.Address", address)
 	case errors.Is(refusal, syscall.EACCES):
 		subtype = InvalidAddressUnsupported
 		detail = fmt.Sprintf("%v is a broadcast address (%v): use the address of a peer's adapter", address, refusal)
@@ -117,6 +121,10 @@ func (ia *IA) explainAddress(op string, address netip.Addr, r cgo.Return) error 
 		detail = fmt.Sprintf("the kernel cannot send to %v (%v): is it the address of the peer's adapter? ip route get %v shows the route", address, refusal, address.WithZone(""))
 	}
 	return logged(&Error{Op: op, Return: classError | Return(ErrInvalidAddress) | Return(subtype), Detail: detail, Err: refusal})
+}
+
+func noAdapterHas(op string, address netip.Addr) error {
+	return refuse(op, ErrInvalidAddress, InvalidAddressUnsupported, "no adapter has the address %v: use IAAttr.Address", address)
 }
 
 // notInZone reports that the interface of a zone does not have the adapter's address.

@@ -50,7 +50,7 @@
 // Nothing is encrypted, and strangers can connect: use crypto/tls over the connection, or
 // a network of friends. A peer can write only to the window of its own connection.
 //
-// With the CMA provider, both sides have addresses of one family, and a connect to 127.0.0.1
-// times out. A listener's port is a connection qualifier: not a port of TCP, but one of the RDMA
-// connection manager, or, with the socket CM provider, the TCP port that is 1000 higher.
+// With the CMA provider, both sides have addresses of one family, and 127.0.0.1 is none of them.
+// A listener's port is a connection qualifier: not a port of TCP, but one of the RDMA connection
+// manager, or, with the socket CM provider, the TCP port that is 1000 higher.
 package stream
