@@ -332,3 +332,30 @@ func TestTimeoutsBesideSetClock(t *testing.T) {
 		l.rejectAll(t)
 	})
 }
+
+// Connections end without delay, also if somebody sets the clock meanwhile.
+func TestEndsBesideSetClock(t *testing.T) {
+	if !udattest.InTestbed(t) {
+		return
+	}
+	forEachAdapter(t, func(t *testing.T, a *adapter) {
+		for _, by := range []time.Duration{-time.Hour, time.Hour} {
+			for _, flags := range []cgo.CloseFlags{cgo.CloseGraceful, cgo.CloseAbrupt} {
+				active, passive := a.connectedPair(t)
+				late := flags == cgo.CloseGraceful && !a.iwarp // which ends a connection without a receive
+				if late {
+					active.send(t, 1, cgo.CompletionDefault)
+				}
+				active.end(t, flags)
+				setClock(t, by)
+				restore := sync.OnceFunc(func() { setClock(t, -by) })
+				t.Cleanup(restore)
+				if late { // the end waits for the message
+					passive.postRecv(t, 1)
+				}
+				wantDisconnected(t, active, passive)
+				restore()
+			}
+		}
+	})
+}
