@@ -81,7 +81,8 @@ const (
 	// specification, so one run is enough. TestCWithC tests only the native stack, as the reference for programs in Go.
 	plainSkip = `^FuzzCalls$|^TestCWithC$`
 	// These pair each program with the C programs, or repeat many times what other tests do.
-	quickSkip = plainSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ExplainFileLimit)$`
+	quickSkip = plainSkip + `|^Test(GoWithGo|GoClientWithCServer|CClientWithGoServer|Pairs|Collectives|CloseUnderRequests|ExplainFileLimit|` +
+		`NoMemory|Load|ReservedUnderLoad|ServicePoints(UnderLoad|WithFullQueue)|SlowPeers|BusyQueues|RoomOfRandomCalls|ResetBesideThread)$`
 	// These start processes, for adapters that do not open or for values of a variable, which takes long and has nothing
 	// to watch.
 	childSkip = `^Test(Explain|WriteConfig|Variables)`
