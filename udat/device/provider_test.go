@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/goudat/goudat/udat"
 	"github.com/goudat/goudat/udat/device"
@@ -357,6 +358,12 @@ func TestGID(t *testing.T) {
 	command(t, "ip link set "+s.netInterface+" up")
 	command(t, "ip address add 10.79.0.1/24 dev "+s.netInterface)
 	command(t, "ip -6 address flush dev "+s.netInterface)
+	hasAddress := func(g device.GID) bool { return g.Addr.Unmap().String() == "10.79.0.1" }
+	for deadline := time.Now().Add(udattest.Patience); !slices.ContainsFunc(findDevice(t, s.device).Ports[0].GIDs, hasAddress); {
+		if time.Now().After(deadline) { // the kernel makes a GID of the address a moment later
+			t.Fatalf("%s has no GID of its address", s.device)
+		}
+	}
 	t.Setenv("DAPL_SCM_NETDEV", s.netInterface)
 	gidOf := func(ia *udat.IA) netip.Addr {
 		_, provider, err := ia.Query()
