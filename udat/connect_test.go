@@ -277,8 +277,8 @@ func TestRequestBesideCreatePSP(t *testing.T) {
 	})
 }
 
-// Of two endpoints that connect to each other at once none can accept. One that gives up its own
-// attempt can.
+// If two endpoints connect to each other at once, neither can accept. An endpoint that gives up its
+// own attempt can.
 func TestConnectsThatCross(t *testing.T) {
 	udattest.ForEachIA(t, func(t *testing.T, ia *udat.IA) {
 		var ends [2]*udattest.Endpoint

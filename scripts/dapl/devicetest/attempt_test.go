@@ -159,7 +159,7 @@ func TestEndUnanswered(t *testing.T) {
 		again.abort(t)
 		again.postRecv(t, 2)
 		reset(t, again)
-		check(t, !a.iwarp || established(t, l.qual), "the calls have waited for the kernel to give up")
+		check(t, !a.iwarp || established(t, l.qual), "the calls waited until the kernel gave up")
 		again.recv.expectFlushed(t, 1)
 		again.recv.expectFlushed(t, 2)
 		success(t, "CRReject", cgo.CRReject(first, nil))
